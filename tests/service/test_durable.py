@@ -479,7 +479,7 @@ def test_the_tables_of_the_engine_hold_digests_only_and_no_pickles(shop: Shop) -
 async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("quire.service.worker._SWEEP_INTERVAL", 0.0)
+    monkeypatch.setattr("quire.service.worker._SWEEP_SECONDS", 0.0)
     with database() as url, psycopg.connect(make_conninfo(url), autocommit=True) as connection:
         node = Node(store=Store.open(url, key=b"k" * 32))
         node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "the secret")))
@@ -506,8 +506,8 @@ async def test_an_encrypted_store_stays_so_and_what_the_engine_keeps_is_removed(
 async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(working, "_IDLE", 0.0)
-    monkeypatch.setattr(working, "_POLL_INTERVAL", 0.01)
+    monkeypatch.setattr(working, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(working, "_POLL_SECONDS", 0.01)
     with database() as url:
         node = Node(store=url)
         node.add("shop", lambda session: Agent(session, model=Scripted(lambda _: "yes")))
@@ -531,7 +531,7 @@ async def test_an_idle_worker_polls_no_queue_and_is_woken_by_a_message(
             return statements[-5:] == ["poll"] * 5 or None
 
         await happens(polls_alone)
-        monkeypatch.setattr(working, "_POLL_INTERVAL", 3_600.0)  # only a notification ends its sleep
+        monkeypatch.setattr(working, "_POLL_SECONDS", 3_600.0)  # only a notification ends its sleep
         job = Job.of("hello")
         await runner.submit("shop", "", "c", job)
         jobs = node.session("shop", "", "c").jobs

@@ -33,8 +33,8 @@ _TOOL_GROUPS = ("files", "time", "ask")
 _READ_ONLY = ("list_files", "read_file", "search_files")
 _YES, _NO = ("y", "yes"), ("", "n", "no")
 
-_CLOSING = 10.0
-"""Seconds that the end of a conversation waits for a compaction."""
+_CLOSING_SECONDS = 10.0
+"""How long the end of a conversation waits for a compaction."""
 
 _MAX_SHOWN = 40
 """The number of items that `/context` lists, the last ones."""
@@ -44,7 +44,6 @@ _MODEL_HINT = (
     "with a key in the environment, local:/path/to/weights.gguf, "
     "or openai:NAME@http://127.0.0.1:8000/v1 for a service of your own"
 )
-
 
 ModelName = Annotated[
     str | None,
@@ -128,7 +127,7 @@ class Chat:
                 self.terminal.error("; ".join([str(fault), *getattr(fault, "__notes__", ())]))
             except KeyboardInterrupt:
                 self._interrupt()
-        wait_for(self.agent.session.aio.close(timeout=_CLOSING))
+        wait_for(self.agent.session.aio.close(timeout=_CLOSING_SECONDS))
 
     def answer(self, deltas: AsyncGenerator[Delta, None]) -> None:
         """Show an answer as it comes."""
@@ -173,12 +172,12 @@ class Chat:
 
     def _interrupt(self) -> None:
         """Stop the answer, and wait until it is recorded; a second interrupt does not break this off."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             wait_for(self.agent.interrupt())
             self.terminal.note(STOPS["interrupted"])
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, handler)
 
     def _show(self, delta: Delta) -> None:
         match delta:
@@ -239,7 +238,7 @@ def _warnings_shown() -> Generator[None]:
 
 
 def _help(chat: Chat, _: str) -> None:
-    chat.terminal.say("\n".join(use for _, use in COMMANDS.values()))
+    chat.terminal.say("\n".join(line for _, line in COMMANDS.values()))
 
 
 def _context(chat: Chat, _: str) -> None:
@@ -247,8 +246,8 @@ def _context(chat: Chat, _: str) -> None:
     context = _seen(chat)
     head, *rows = item_rows(context.items, counter_for(context.model or chat.agent.model.name))
     earlier = len(rows) - _MAX_SHOWN
-    before = [f"… {plural(earlier, 'item')} before these"] if earlier > 0 else []
-    chat.terminal.say("\n".join((f"{when}:", head, *before, *rows[-_MAX_SHOWN:], "", str(context.receipt))))
+    omitted = [f"… {plural(earlier, 'item')} before these"] if earlier > 0 else []
+    chat.terminal.say("\n".join((f"{when}:", head, *omitted, *rows[-_MAX_SHOWN:], "", str(context.receipt))))
 
 
 def _budget(chat: Chat, _: str) -> None:
@@ -264,9 +263,9 @@ def _budget(chat: Chat, _: str) -> None:
     ]
     width = max(len(name) for name, _ in rows)
     lines = [f"{named(name):{width}}  {tokens:>9,}" for name, tokens in rows]
-    done = f"compactions: {work.metrics.completed:,} done, {work.metrics.pending:,} running"
+    counts = f"compactions: {work.metrics.completed:,} done, {work.metrics.pending:,} running"
     fault = f"; the last one failed: {work.metrics.fault}" if work.metrics.fault else ""
-    chat.terminal.say("\n".join((*lines, _spent(chat.agent.session), f"{done}{fault}")))
+    chat.terminal.say("\n".join((*lines, _spent(chat.agent.session), f"{counts}{fault}")))
 
 
 def _compact(chat: Chat, _: str) -> None:
@@ -290,11 +289,11 @@ def _undo(chat: Chat, _: str) -> None:
 def _fork(chat: Chat, name: str) -> None:
     if not name:
         raise InvalidValue("a fork needs a name: /fork NAME")
-    before = chat.agent.session
-    child = before.fork(name)
-    wait_for(before.aio.close())
+    parent = chat.agent.session
+    child = parent.fork(name)
+    wait_for(parent.aio.close())
     chat.continue_in(child)
-    chat.terminal.say(f"continuing in {child.place}; {before.place} stays as it is")
+    chat.terminal.say(f"continuing in {child.place}; {parent.place} stays as it is")
 
 
 def _resume(chat: Chat, _: str) -> None:
@@ -357,22 +356,22 @@ async def close_model(model: AnyModel) -> None:
 
 def tools_named(names: str, folder: str) -> "list[Tool]":
     """The tools of groups, such as `files,time`, and with them those that read long outputs back."""
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in wanted:
+    groups = [name.strip() for name in names.split(",") if name.strip()]
+    for name in groups:
         if name not in _TOOL_GROUPS:
             raise InvalidValue(f"no tools are called {cut(name)!r}; there are {', '.join(_TOOL_GROUPS)}")
-    found: list[Tool] = []
-    if "files" in wanted:
-        found += map(_with_approval, file_tools(folder))
-    if "time" in wanted:
-        found += time_tools()
-    if "ask" in wanted:
-        found.append(ask_user)
-    return [*found, *read_back_tools()] if found else []
+    tools: list[Tool] = []
+    if "files" in groups:
+        tools += map(_with_approval, file_tools(folder))
+    if "time" in groups:
+        tools += time_tools()
+    if "ask" in groups:
+        tools.append(ask_user)
+    return [*tools, *read_back_tools()] if tools else []
 
 
-def _with_approval(given: Tool) -> Tool:
-    """The tool; one that changes files needs the person's approval."""
-    if given.name in _READ_ONLY:
-        return given
-    return tool(given.function, name=given.name, idempotent=given.is_idempotent, approve=True)
+def _with_approval(file_tool: Tool) -> Tool:
+    """The tool; if it changes files, it needs the person's approval."""
+    if file_tool.name in _READ_ONLY:
+        return file_tool
+    return tool(file_tool.function, name=file_tool.name, idempotent=file_tool.is_idempotent, approve=True)

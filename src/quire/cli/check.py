@@ -48,18 +48,18 @@ def check(
             if OWN in wires:
                 raise InvalidValue(f"{file} has items of Quire: give the --provider that they are for")
             note(f"{file} looks like a history of {' and '.join(wires)}, and is checked as one")
-        wanted = [(history, provider or history.format()) for history in histories]
-        found = [(history, _faults(history, file, wire, model)) for history, wire in wanted]
+        targets = [(history, provider or history.format()) for history in histories]
+        checked = [(history, _faults(history, file, wire, model)) for history, wire in targets]
         to_errors = fix and output in (None, "-")  # standard output is for the repaired history
         if json:
-            rows = [{"line": row.line, **fault._asdict()} for row, faults in found for fault in faults]
+            rows = [{"line": row.line, **fault._asdict()} for row, faults in checked for fault in faults]
             write_json(rows, to_errors=to_errors)
         else:
-            _print_faults(found, file, to_errors)
-        others = [faults[0].text for _, faults in found if faults and faults[0].rule == _OTHER_FORMAT]
-        if fix and others:
-            raise InvalidValue(f"nothing is repaired: {others[0]}")
-        has_faults = _fix(wanted, model, output) if fix else any(faults for _, faults in found)
+            _print_faults(checked, file, to_errors)
+        mismatches = [faults[0].text for _, faults in checked if faults and faults[0].rule == _OTHER_FORMAT]
+        if fix and mismatches:
+            raise InvalidValue(f"nothing is repaired: {mismatches[0]}")
+        has_faults = _fix(targets, model, output) if fix else any(faults for _, faults in checked)
     raise typer.Exit(1 if has_faults else 0)
 
 
@@ -97,8 +97,8 @@ def tokens(
         for row in rows:
             say(title(file, row["line"]), bold=True)
             kinds = [(name, f"{items:,}", f"{count:,}") for name, (items, count) in row["kinds"].items()]
-            whole = ("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}")
-            table([("what", "items", "tokens"), *kinds, whole])
+            total = ("all, as a request", f"{row['items']:,}", f"{row['tokens']:,}")
+            table([("what", "items", "tokens"), *kinds, total])
 
 
 def _counted(history: History, source: str | None, model: str | None) -> dict[str, Any]:
@@ -134,27 +134,27 @@ def _faults(history: History, file: str, provider: str, model: str | None) -> li
     return [Fault("$", _OTHER_FORMAT, words.strip())]
 
 
-def _print_faults(found: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:
-    for history, faults in found:
+def _print_faults(checked: list[tuple[History, list[Fault]]], file: str, to_errors: bool) -> None:
+    for history, faults in checked:
         if faults and history.line is not None:
             say(title(file, history.line), to_errors=to_errors, bold=True)
         for fault in faults:
             place = "the history" if fault.place == "$" else fault.place
             say(f"{place}  {fault.text}  {fault.rule}", to_errors=to_errors)
-    count = sum(len(faults) for _, faults in found)
-    histories = f" in {len(found)} histories" if len(found) > 1 else ""
+    count = sum(len(faults) for _, faults in checked)
+    histories = f" in {len(checked)} histories" if len(checked) > 1 else ""
     say(f"{plural(count, 'fault') if count else 'no fault'}{histories}", to_errors=to_errors)
 
 
 # Repairs
 
 
-def _fix(wanted: list[tuple[History, str]], model: str | None, output: str | None) -> bool:
+def _fix(targets: list[tuple[History, str]], model: str | None, output: str | None) -> bool:
     """Write the histories with their faults repaired, and return whether a fault is left."""
-    fixed = [repaired(history, provider, model) for history, provider in wanted]
-    write_payloads([payload for payload, _ in fixed], [history for history, _ in wanted], output)
+    fixed = [repaired(history, provider, model) for history, provider in targets]
+    write_payloads([payload for payload, _ in fixed], [history for history, _ in targets], output)
     has_faults = False
-    for (history, provider), (payload, downgrades) in zip(wanted, fixed, strict=True):
+    for (history, provider), (payload, downgrades) in zip(targets, fixed, strict=True):
         note_downgrades(history, downgrades, shape_remark(payload, history.payload))
         for fault in provider_for(provider).check(payload, model):
             note(f"{history.place}not repaired: {fault}")

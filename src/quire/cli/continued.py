@@ -20,7 +20,7 @@ from quire.cli.options import File, KeyFile, StoreUrl
 from quire.cli.phrases import plural
 from quire.cli.stores import at_store
 from quire.cli.terminal import errors_reported, note
-from quire.cli.transfer import Incoming, ReadFormat, incoming, note_faults
+from quire.cli.transfer import Incoming, ReadFormat, note_faults, read_incoming
 from quire.errors import Conflict
 from quire.items import Item, kind_of
 from quire.reading.files import append_history
@@ -48,29 +48,28 @@ def continue_(
     """
     with errors_reported():
         place = place_at(address) if address else place_at(scope="me", conversation=Path(file).stem)
-        read, *others = incoming(file, place, format)
-        read = read._replace(place=place)
+        incoming, *others = read_incoming(file, place, format)
+        incoming = incoming._replace(place=place)
     if others:
         note(f"{file}: the first of {plural(len(others) + 1, 'conversation')} is continued")
     with at_store(store, key_file, make=True) as opened:
-        _import(opened, read)
+        _import(opened, incoming)
         failed = converse(opened, str(place), model_named(model), instructions, tools_named(tools, folder))
     if failed:
         raise typer.Exit(1)
 
 
-def _import(store: Store, read: Incoming) -> None:
+def _import(store: Store, incoming: Incoming) -> None:
     """Import a file the first time; later, refuse one that differs from what was imported."""
-    version, session = store.version(read.place), Session.open(str(read.place), store=store)
+    version, session = store.version(incoming.place), Session.open(str(incoming.place), store=store)
     if not version:
-        append_history(session, read.history, read.items, version)
-        note_faults(read)
+        append_history(session, incoming.history, incoming.items, version)
+        note_faults(incoming)
         return
-    imported = session.view().recorded()[: len(read.items)]
-    if list(map(_content, imported)) != list(map(_content, read.items)):
-        raise Conflict(
-            f"{read.place} does not begin with what {read.title} has now: name another address with --as"
-        )
+    imported = session.view().recorded()[: len(incoming.items)]
+    if list(map(_content, imported)) != list(map(_content, incoming.items)):
+        difference = f"{incoming.place} does not begin with what {incoming.title} has now"
+        raise Conflict(f"{difference}: name another address with --as")
 
 
 def _content(item: Item) -> tuple[str, str | None, str | None]:

@@ -28,8 +28,8 @@ from quire.tokens import counter_for
 _PROGRESS = 100
 """Conversations between two notes on progress."""
 
-_POLL = 0.5
-"""Seconds between two checks for an interrupt."""
+_POLL_SECONDS = 0.5
+"""How long one wait for new entries lasts: an interrupt is noticed after it."""
 
 After = Annotated[int | None, typer.Option(min=0, help="only entries after this version")]
 
@@ -63,7 +63,7 @@ def ls(
 
 def _rows(source: Source, address: str | None) -> Iterator[Conversation]:
     """All conversations, those of a scope, or one with its forks; the latest first."""
-    name, queries = "", [("", "")]
+    name, queries = "", [("", "")]  # pairs of a scope and a text in the names
     if address is not None:
         place = place_at(address)
         name, queries = place.conversation, [(f"{quote(place.named, safe='')}/", place.conversation)]
@@ -145,8 +145,8 @@ def _show_request(kept: Kept, json: bool) -> None:
         return
     to = " ".join(named(name) for name in (kept.provider, kept.model) if name)
     say(f"request of version {kept.version:,}, {moment(kept.created_at)} UTC, to {to}")
-    known = kept.parameters
-    say(f"parameters: {'unknown' if known is None else msgspec.json.encode(known).decode()}")
+    parameters = kept.parameters
+    say(f"parameters: {'unknown' if parameters is None else msgspec.json.encode(parameters).decode()}")
     say(f"sha256 of the payload {kept.digest}\n\n{kept}\n")
     for row in item_rows(kept.items, counter_for(kept.model or DEFAULT_MODEL)):
         say(row)
@@ -212,7 +212,7 @@ def _new_entries(store: Store, place: Place, version: int) -> Iterator[tuple[Sto
         for stored, item in _entries(store, place, version):
             version = stored.version
             yield stored, item
-        if store.wait(place, version, _POLL) < version:
+        if store.wait(place, version, _POLL_SECONDS) < version:
             note(f"{place} was forgotten")
             version = 0
 
@@ -264,12 +264,12 @@ def undo(
 ) -> None:
     """Undo an edit of a conversation: a summary, a mask, hidden items, a pin, or an undo."""
     with at_store(store, key_file) as opened:
-        done = changes.undo(Source(opened), address, edit or "")
+        change = changes.undo(Source(opened), address, edit or "")
     if json:
-        write_json(done)
+        write_json(change)
     else:
-        shown = plural(done.shown, "item is shown", "items are shown")
-        say(f"{named(done.undone)} is undone: {shown}, {done.before:,} before")
+        shown = plural(change.shown, "item is shown", "items are shown")
+        say(f"{named(change.undone)} is undone: {shown}, {change.before:,} before")
 
 
 def forget(
@@ -295,22 +295,22 @@ def forget(
             raise InvalidValue("name the items to forget, or say --all: one of the two")
         if all and not opened.version(place_at(address)):
             remove_conversation(opened, place_at(address))  # an earlier attempt may have been interrupted
-        place = Source(opened).place(address)  # also one whose key is lost
+        place = Source(opened).place(address)  # opens no session: the key may be lost
         ids = list(dict.fromkeys(items or ()))
         if ids:
             Source(opened).session(address).forget(*ids)
-            done = f"{plural(len(ids), 'item')} of {place} forgotten"
+            message = f"{plural(len(ids), 'item')} of {place} forgotten"
         else:
             entries = plural(opened.version(place), "entry", "entries")
             _check_forks(opened, place)
             if not yes and not confirmed(f"Forget all of {place}, {entries}, for ever?"):
                 raise typer.Exit(1)
             remove_conversation(opened, place)
-            done = f"{place} forgotten: {entries}"
+            message = f"{place} forgotten: {entries}"
         if json:
             write_json({"address": str(place), "forgotten": "all" if all else ids})
         else:
-            say(done)
+            say(message)
 
 
 def _forget_scope(store: Store, scope: str, yes: bool, json: bool) -> None:

@@ -72,12 +72,12 @@ def explain(
     The exit status is 1 if there is no such item.
     """
     with errors_reported():
-        (found,) = _fit_all([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
-        number = _number([row.id for row in found.items], item)
-        chosen = found.items[number - 1]
-        entry = found.context.explain(chosen)
+        (fitted,) = _fit_all([_on_line(read_histories(file, source), line)], budget, reserve, model, source)
+        number = _number([row.id for row in fitted.items], item)
+        chosen = fitted.items[number - 1]
+        entry = fitted.context.explain(chosen)
         if json:
-            row = {"line": found.history.line, "number": number, **entry._asdict()}
+            row = {"line": fitted.history.line, "number": number, **entry._asdict()}
             row["called"] = kind(chosen)
             write_json({**row, "content": content(chosen)} if show else row)
             return
@@ -96,7 +96,7 @@ def explain(
 
 
 class Fit(NamedTuple):
-    """A fitted history, with its format and the model whose tokens were counted."""
+    """A fitted history, with its format (`source`) and the model whose tokens were counted."""
 
     history: History
     source: str
@@ -184,13 +184,12 @@ def _on_line(histories: list[History], line: int | None) -> History:
     raise InvalidValue(f"no history begins on line {line}")
 
 
-def _number(ids: Sequence[str], asked: str) -> int:
-    """The number of the item with an id or a number, counted from 1, or from -1 at the end."""
-    if asked in ids:
-        return ids.index(asked) + 1
-    number = int(asked) if asked.lstrip("-").isdecimal() else 0
+def _number(ids: Sequence[str], name: str) -> int:
+    """The number of an item, from 1 on; its name is an id or a number, and -1 is the last."""
+    if name in ids:
+        return ids.index(name) + 1
+    number = int(name) if name.lstrip("-").isdecimal() else 0
     if not 1 <= abs(number) <= len(ids):
-        raise UnknownId(
-            f"no item {cut(asked)!r} in the history; it has items 1 to {len(ids)}, -1 is the last"
-        )
+        items = f"items 1 to {len(ids)}, -1 is the last"
+        raise UnknownId(f"no item {cut(name)!r} in the history; it has {items}")
     return number if number > 0 else len(ids) + number + 1

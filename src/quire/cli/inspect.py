@@ -20,7 +20,6 @@ from quire.tokens import counter_for
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-_LOCAL = "127.0.0.1"
 _HISTORIES = (".json", ".jsonl", ".ndjson")
 _MAX_FILES, _MAX_BYTES = 500, 256 * 2**20
 """The most files of a folder that are opened, and their bytes."""
@@ -71,7 +70,7 @@ def _serve(app: "Starlette", port: int, announce: Callable[[str], object]) -> No
 
     # The first count of tokens takes some tenths of a second, so it begins here.
     Thread(target=lambda: counter_for(COUNTED_AS).text("word " * 2_000), daemon=True).start()
-    listening, url = listen(_LOCAL, port)
+    listening, url = listen("127.0.0.1", port)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
     )
@@ -80,7 +79,7 @@ def _serve(app: "Starlette", port: int, announce: Callable[[str], object]) -> No
 
 
 def _files_at(name: str | None) -> dict[str, bytes]:
-    """The histories and logs at a path, by name, in a folder the newest; none if it is a store."""
+    """The histories and logs at a path by name, of a folder the newest; none if the path is a store."""
     from quire.reading.files import is_store
 
     path = Path(name or "")
@@ -89,13 +88,12 @@ def _files_at(name: str | None) -> dict[str, bytes]:
     if path.is_file():
         data = read_bytes(name)
         return {} if not data or is_store(data) else {path.name: data}
-    found = [file for file in path.rglob("*") if file.suffix in _HISTORIES and file.is_file()]
-    found.sort(key=lambda file: file.stat().st_mtime, reverse=True)
-    sizes = accumulate(file.stat().st_size for file in found)
-    newest = [file for file, size in zip(found[:_MAX_FILES], sizes, strict=False) if size <= _MAX_BYTES]
-    note(f"reading {plural(len(newest), 'file')} of {len(found):,} in {path}, the newest first")
+    files = [file for file in path.rglob("*") if file.suffix in _HISTORIES and file.is_file()]
+    files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
+    sizes = accumulate(file.stat().st_size for file in files)
+    newest = [file for file, size in zip(files[:_MAX_FILES], sizes, strict=False) if size <= _MAX_BYTES]
+    note(f"reading {plural(len(newest), 'file')} of {len(files):,} in {path}, the newest first")
     if not newest:
-        raise InvalidValue(
-            f"there are no histories or logs in {path}: files that end with {listed(_HISTORIES)}"
-        )
+        endings = listed(_HISTORIES)
+        raise InvalidValue(f"there are no histories or logs in {path}: files that end with {endings}")
     return {str(file.relative_to(path)): read_bytes(str(file)) for file in newest}

@@ -62,12 +62,12 @@ class Commands(TyperGroup):
         if self.is_listing:
             return TyperCommand(cmd_name, help=line, rich_help_panel=panel)
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        found = getattr(import_module(f"quire.cli.{module}"), function)
-        if isinstance(found, typer.Typer):
-            return get_command(found)
+        command = getattr(import_module(f"quire.cli.{module}"), function)
+        if isinstance(command, typer.Typer):
+            return get_command(command)
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         # A negative number, as in `explain FILE -1`, is an argument and not an option.
-        single.command(cmd_name, context_settings={"ignore_unknown_options": cmd_name == "explain"})(found)
+        single.command(cmd_name, context_settings={"ignore_unknown_options": cmd_name == "explain"})(command)
         return get_command(single)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

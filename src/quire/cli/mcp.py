@@ -11,7 +11,6 @@ from quire.cli.terminal import errors_reported, note
 from quire.errors import InvalidValue
 from quire.reading.http import LOOPBACK
 
-_LOCAL = "127.0.0.1"
 _MIN_KEY = 16
 """The fewest characters of an access key."""
 
@@ -33,7 +32,7 @@ def mcp(
     ] = None,
     host: Annotated[
         str, typer.Option(help="the address to listen on, for HTTP; others than loopback need a key")
-    ] = _LOCAL,
+    ] = "127.0.0.1",
     access_key: Annotated[
         str | None,
         typer.Option(envvar="QUIRE_MCP_KEY", help="what clients send as `Authorization: Bearer …`, for HTTP"),
@@ -73,9 +72,9 @@ def _guarded(application: Any, key: str) -> Any:
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         headers = scope.get("headers", ())
-        sent = [value.partition(b" ") for name, value in headers if name == b"authorization"]
-        is_known = [kind.lower() for kind, _, _ in sent] == [b"bearer"]
-        is_known = is_known and hmac.compare_digest(sent[0][2].strip(), key.encode())
+        values = [value.partition(b" ") for name, value in headers if name == b"authorization"]
+        has_key = [scheme.lower() for scheme, _, _ in values] == [b"bearer"]
+        is_known = has_key and hmac.compare_digest(values[0][2].strip(), key.encode())
         if is_known or scope["type"] == "lifespan":
             await application(scope, receive, send)
         else:

@@ -135,9 +135,9 @@ def remove(
     """Remove documents: their content is removed from the store."""
     with at_store(store, key_file) as opened:
         documents = Knowledge(opened, named_scope(scope))
-        known = {source.name for source in documents.sources()}
+        names = {source.name for source in documents.sources()}
         for source in sources:
-            if source not in known:
+            if source not in names:
                 raise UnknownKey(f"no source {named(source)!r} in {documents.place}: nothing is removed")
         removed = {source: documents.remove(source) for source in dict.fromkeys(sources)}
     if json:

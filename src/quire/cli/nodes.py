@@ -12,7 +12,9 @@ from quire.node import Node
 
 def node_in(text: str) -> tuple[Node, ModuleType]:
     """The node of `file.py` or `file.py:name`, and the module that was run for it."""
-    path, _, name = text.rpartition(":") if text.rpartition(":")[0].endswith(".py") else (text, "", "node")
+    path, _, name = text.rpartition(":")
+    if not path.endswith(".py"):  # the text names no variable
+        path, name = text, "node"
     spec = spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None or not Path(path).is_file():
         raise InvalidValue(f"there is no Python file at {path}")

@@ -7,7 +7,6 @@ import typer
 COUNTED_AS = "gpt-5.6"
 """The model whose tokenizer is used if neither the user nor the file names one."""
 
-
 File = Annotated[str, typer.Argument(help="JSON or JSON lines; - is standard input", show_default=False)]
 Model = Annotated[str | None, typer.Option(help="apply the rules and the tokenizer of this model")]
 Output = Annotated[str | None, typer.Option("--output", "-o", help="write to this file")]

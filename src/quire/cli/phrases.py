@@ -162,10 +162,10 @@ def call(tool_call: ToolCall) -> str:
     return f"{named(tool_call.name)} {beginning(tool_call.arguments)}"
 
 
-def outcome(result: ToolResult, how: str = "") -> str:
+def outcome(result: ToolResult) -> str:
     """A result on one line."""
     failed = " failed" if result.is_error else ""
-    return f"{named(result.name)}{how}{failed}: {preview(result)}"
+    return f"{named(result.name)}{failed}: {preview(result)}"
 
 
 def question(tool_call: ToolCall) -> str:

@@ -30,11 +30,11 @@ _VARIABLES = {
 }
 """The variables from which the providers' clients read a base URL, and its path here."""
 
-_IDLE = 300
-"""Seconds after which idle connections are closed: programs should close theirs first."""
+_IDLE_SECONDS = 300
+"""When idle connections are closed: programs should close theirs first."""
 
-_CLOSING = 5
-"""Seconds for streams to end after a signal."""
+_CLOSING_SECONDS = 5
+"""How long streams may go on after a signal."""
 
 
 def proxy(
@@ -85,7 +85,7 @@ def proxy(
         from quire.proxy import Fitting, Recorder, Relay, Settings
 
         pairs = (option.partition("=") for option in upstream or ())
-        upstreams = {other: address for other, _, address in pairs}
+        upstreams = {upstream_name: address for upstream_name, _, address in pairs}
         fitting = Fitting(repair, fit, recall)
         name = store or DEFAULT
         settings = Settings(name, key_in(key_file), content, _patterns(redact), fitting)
@@ -97,8 +97,8 @@ def proxy(
     if not program:
         for variable, path in _VARIABLES.items():
             say(f"export {variable}={url}/{path}")
-        for other in upstreams:
-            say(f"# {other}: {url}/{other}")
+        for upstream_name in upstreams:
+            say(f"# {upstream_name}: {url}/{upstream_name}")
         note(f"recording to {name} until Ctrl+C; to look inside: quire inspect {name}")
     status = asyncio.run(_run(relay, listening, program or [], url))
     for text in warnings:
@@ -129,11 +129,11 @@ def _admit(keys: str | None, host: str) -> "Callable[[str], str | None] | None":
     from quire.service import Keys
     from quire.service.problems import Problem
 
-    known = Keys.read(read_bytes(keys))
+    accepted = Keys.read(read_bytes(keys))
 
     def admit(key: str) -> str | None:
         try:
-            with known.admit(f"Bearer {key}", None) as caller:
+            with accepted.admit(f"Bearer {key}", None) as caller:
                 return caller.scope
         except Problem:
             return None
@@ -158,8 +158,8 @@ async def _run(relay: "Relay", listening: socket.socket, program: list[str], url
         server_header=False,
         date_header=False,
         ws_max_size=2**40,
-        timeout_keep_alive=_IDLE,
-        timeout_graceful_shutdown=_CLOSING,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
     )
     # When an upstream breaks off, so does the answer to the program, which uvicorn would log as an error.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

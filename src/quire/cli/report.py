@@ -69,7 +69,7 @@ def _summary(data: Report) -> str:
 
 def _parts(data: Report) -> list[_Part]:
     """The tables that have rows."""
-    found = [
+    parts = [
         _part("Models", data.models, model="model", requests="requests", input="read", cost="USD"),
         _part(
             "Cache breaks", data.breaks, cause="cause", requests="requests", tokens="tokens", last="the last"
@@ -87,14 +87,13 @@ def _parts(data: Report) -> list[_Part]:
             times="times",
         ),
     ]
-    return [part for part in found if part.rows]
+    return [part for part in parts if part.rows]
 
 
 def _part(title: str, rows: Sequence[Mapping[str, Any]], **columns: str) -> _Part:
     """A table of some fields of rows; `columns` maps fields to headers."""
-    return _Part(
-        title, tuple(columns.values()), [tuple(_cell(row[name]) for name in columns) for row in rows]
-    )
+    cells = [tuple(_cell(row[name]) for name in columns) for row in rows]
+    return _Part(title, tuple(columns.values()), cells)
 
 
 def _cell(value: Any) -> str:

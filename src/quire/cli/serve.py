@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from quire.service import Runner
 
-_CLOSING = 5
-"""Seconds for streams to end after the turns have ended."""
+_END_SECONDS = 5
+"""How long streams may go on after the turns have ended."""
 
 
 def serve(
@@ -63,13 +63,13 @@ def serve(
             raise InvalidValue("which node? Name a Python file that has one")
         if keys is None and host not in LOOPBACK:
             raise InvalidValue("other machines need keys: give --keys")
-        known = None if keys is None else Keys.read(read_bytes(keys))
+        accepted = None if keys is None else Keys.read(read_bytes(keys))
         served, _ = node_in(node)
         runner: Runner | None = None
         if durable:
             runner = import_module("quire.service.durable").DurableRunner(served)
         application = app(
-            served, runner=runner, keys=known, max_jobs=max_jobs, read_timeout=read_timeout, grace=grace
+            served, runner=runner, keys=accepted, max_jobs=max_jobs, read_timeout=read_timeout, grace=grace
         )
         _serve(application, host, port)
 
@@ -92,7 +92,7 @@ def _serve(app: "Starlette", host: str, port: int) -> None:
     logging.getLogger("quire.service").setLevel(logging.INFO)
     listening, url = listen(host, port)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_CLOSING
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_END_SECONDS
     )
     say(url)  # the socket listens already
     asyncio.run(Server(config).serve(sockets=[listening]))

@@ -50,12 +50,8 @@ def simulate(
             ]
             for name in names
         }
-        report = {
-            "budget": budget,
-            "model": counted_as,
-            "volatile": volatile,
-            **_figures(replays, counted_as),
-        }
+        settings: dict[str, Any] = {"budget": budget, "model": counted_as, "volatile": volatile}
+        report = settings | _figures(replays, counted_as)
         if json:
             write_json(report)
         else:
@@ -77,18 +73,17 @@ def _figures(replays: dict[str, list[Replay]], model: str) -> dict[str, Any]:
     calls = sum(len(run.calls) for run in replays[KEEP_ALL])
     if not calls:
         raise InvalidValue("the file has no reply of a model")
-    own = known_prices(model)
-    prices = own or USUAL_PRICES
+    own_prices = known_prices(model)
+    prices = own_prices or USUAL_PRICES
     bills = {name: sum(run.bill(prices) for run in runs) for name, runs in replays.items()}
     policies = {name: summed(runs) for name, runs in replays.items()}
     for name, row in policies.items():
         row["bill"] = round(bills[name] / bills[KEEP_ALL], 4) if row["calls"] and bills[KEEP_ALL] else None
-        row["usd"] = round(bills[name] / 1_000_000, 6) if row["calls"] and own else None
+        row["usd"] = round(bills[name] / 1_000_000, 6) if row["calls"] and own_prices else None
     return {
-        "model": model,
         "histories": len(replays[KEEP_ALL]),
         "calls": calls,
-        "prices": "of the model" if own else "usual",
+        "prices": "of the model" if own_prices else "usual",
         "policies": policies,
     }
 

@@ -12,8 +12,7 @@ def listen(host: str, port: int) -> tuple[socket.socket, str]:
         listening = socket.create_server((host, port), family=family, backlog=2_048)
     except OSError as fault:
         raise InvalidValue(f"{host}:{port} cannot be used: {fault.strerror}") from None
-    listening.setsockopt(
-        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-    )  # asyncio sets it on its own sockets alone
+    # asyncio sets this only on sockets that it makes itself.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     shown = f"[{host}]" if ":" in host else host
     return listening, f"http://{shown}:{listening.getsockname()[1]}"

@@ -36,12 +36,12 @@ def one_line(text: str) -> str:
     return _on_a_line.sub(_python_escape, text)
 
 
-def _python_escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+def _python_escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass")
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 

@@ -117,53 +117,53 @@ def import_(
     with several, such as those of sub-agents.
     """
     with errors_reported():
-        histories = list(incoming(file, place_at(address), format))
+        histories = list(read_incoming(file, place_at(address), format))
     with at_store(store, key_file, make=True) as opened:
-        versions = {read.place: opened.version(read.place) for read in histories}
+        versions = {incoming.place: opened.version(incoming.place) for incoming in histories}
         if existing := [place for place in versions if versions[place] and not append]:
             raise Conflict(f"there is a conversation {existing[0]} already: --append adds to it")
-        for read in histories:
-            session = Session.open(str(read.place), store=opened)
-            trusted = read.items if trust else as_imported(read.items)
-            append_history(session, read.history, trusted, versions[read.place])
+        for incoming in histories:
+            session = Session.open(str(incoming.place), store=opened)
+            trusted = incoming.items if trust else as_imported(incoming.items)
+            append_history(session, incoming.history, trusted, versions[incoming.place])
     if json:
         write_json(
             [
                 {
-                    "address": str(read.place),
-                    "items": len(read.items),
-                    "from": read.title,
-                    "format": read.format,
-                    "faults": [fault._asdict() for fault in read.faults],
-                    "repairs": [repair.reason for repair in read.repairs],
+                    "address": str(incoming.place),
+                    "items": len(incoming.items),
+                    "from": incoming.title,
+                    "format": incoming.format,
+                    "faults": [fault._asdict() for fault in incoming.faults],
+                    "repairs": [repair.reason for repair in incoming.repairs],
                 }
-                for read in histories
+                for incoming in histories
             ]
         )
-    for read in histories:
+    for incoming in histories:
         if not json:
-            items = plural(len(read.items), "item")
-            say(f"{read.place}: {items} from {read.title}, in the format {read.format}")
-        if read.definitions:
-            left = plural(read.definitions, "tool definition")
-            note(f"{read.title}: left out, because they are no part of a conversation: {left}")
+            items = plural(len(incoming.items), "item")
+            say(f"{incoming.place}: {items} from {incoming.title}, in the format {incoming.format}")
+        if incoming.definitions:
+            definitions = plural(incoming.definitions, "tool definition")
+            note(f"{incoming.title}: left out, because they are no part of a conversation: {definitions}")
         if not json:
-            note_faults(read)
+            note_faults(incoming)
 
 
-def note_faults(read: "Incoming") -> None:
+def note_faults(incoming: "Incoming") -> None:
     """Print the faults of a history, and how requests repair them; the items are stored unchanged."""
-    for fault in read.faults[:_MAX_NOTES]:
-        note(f"{read.title}: broken: {fault}")
-    for repair in read.repairs[:_MAX_NOTES]:
-        note(f"{read.title}: repaired in each request: {repair.reason} ({repair.change})")
-    more = len(read.faults[_MAX_NOTES:]) + len(read.repairs[_MAX_NOTES:])
+    for fault in incoming.faults[:_MAX_NOTES]:
+        note(f"{incoming.title}: broken: {fault}")
+    for repair in incoming.repairs[:_MAX_NOTES]:
+        note(f"{incoming.title}: repaired in each request: {repair.reason} ({repair.change})")
+    more = len(incoming.faults[_MAX_NOTES:]) + len(incoming.repairs[_MAX_NOTES:])
     if more:
-        note(f"{read.title}: and {plural(more, 'line')} more; --json lists all")
+        note(f"{incoming.title}: and {plural(more, 'line')} more; --json lists all")
 
 
 class Incoming(NamedTuple):
-    """A history to import, and the place to import it to."""
+    """A history to import, with a `title` for messages and the number of its tool `definitions`."""
 
     title: str
     format: str
@@ -175,7 +175,7 @@ class Incoming(NamedTuple):
     repairs: tuple[Downgrade, ...]
 
 
-def incoming(file: str, place: Place, source: str | None) -> Iterator[Incoming]:
+def read_incoming(file: str, place: Place, source: str | None) -> Iterator[Incoming]:
     """The histories in a file, each with its place."""
     for history in read_histories(file, source):
         where = title(file, history.line)
@@ -238,9 +238,9 @@ def _copy(source: Store, target: Store) -> tuple[int, int, int]:
     """
     places = source.places()
     existing = [place for place in places if target.version(place)]
-    others = [str(place) for place in existing if _rows(source, place) != _rows(target, place)]
-    if others:
-        raise Conflict(f"the target has other conversations of the same names: {listed(others)}")
+    different = [str(place) for place in existing if _rows(source, place) != _rows(target, place)]
+    if different:
+        raise Conflict(f"the target has other conversations of the same names: {listed(different)}")
     missing = [place for place in places if place not in existing]
     entries = 0
     for place in missing:
@@ -256,7 +256,7 @@ def _copy(source: Store, target: Store) -> tuple[int, int, int]:
 
 
 def _rows(store: Store, place: Place) -> list[tuple[str, bytes]]:
-    """The entries of a conversation, without line breaks in bodies, which JSON lines stores replace."""
+    """The entries of a conversation, without line breaks in bodies: stores of JSON lines replace these."""
     breaks = bytes.maketrans(b"\r\n", b"  ")
     return [(stored.stream, stored.body.translate(breaks).strip()) for stored in store.read(place)]
 
@@ -277,17 +277,18 @@ def check_store(source: str, key_file: str | None, target: str | None, json: boo
         if path is not None and not path.exists():
             raise StoreFailed(f"there is no store at {path}")
         key = key_in(key_file)
-        damage, done = check(source, key=key), None
+        damage, salvaged = check(source, key=key), None
         if target is not None:
             _check_apart(source, target)
             with at_store(target, key_file, make=True) as other:
-                done = salvage(source, other, key=key)
+                salvaged = salvage(source, other, key=key)
         if json:
-            rows = [{**found._asdict(), "place": found.place and str(found.place)} for found in damage]
-            write_json({"damage": rows, "salvaged": done and done._asdict()})
+            rows = [{**row._asdict(), "place": row.place and str(row.place)} for row in damage]
+            write_json({"damage": rows, "salvaged": salvaged and salvaged._asdict()})
         else:
-            say("\n".join(found.reason for found in damage) or "the store is whole")
-            if done is not None:
-                entries = plural(done.entries, "entry", "entries")
-                say(f"{entries} of {plural(done.conversations, 'conversation')} written, {done.lost:,} lost")
+            say("\n".join(row.reason for row in damage) or "the store is whole")
+            if salvaged is not None:
+                entries = plural(salvaged.entries, "entry", "entries")
+                conversations = plural(salvaged.conversations, "conversation")
+                say(f"{entries} of {conversations} written, {salvaged.lost:,} lost")
     raise typer.Exit(1 if damage else 0)

@@ -51,8 +51,8 @@ def _print(row: Why) -> None:
     say(f"  {beginning(item.text)}")
     if row.first is not None and row.last is not None:
         requests = f"{row.seen_in:,} of {plural(row.requests, 'request')}"
-        said = f"from {_name(row.first)} to {_name(row.last)}" if row.first != row.last else _name(row.last)
-        say(f"  seen in {requests}: {said}")
+        span = f"from {_name(row.first)} to {_name(row.last)}" if row.first != row.last else _name(row.last)
+        say(f"  seen in {requests}: {span}")
     elif row.requests:
         say(f"  seen in none of {plural(row.requests, 'request')}")
     if row.since is not None:

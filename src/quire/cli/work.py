@@ -35,9 +35,9 @@ def work(
 
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
         os.environ.setdefault(CONNECTIONS, str(ceil(concurrency / 4)))
-        found, module = node_in(node)
+        served, module = node_in(node)
         worker = Worker(
-            found,
+            served,
             concurrency=concurrency,
             poll=poll,
             beat=beat,

@@ -85,8 +85,8 @@ WRITES: dict[str, Function] = {
 
 _MAX_FILE, _MAX_BODY = 64 * 2**20, 2**20
 """The most bytes of a file that is dropped on the page, and of a JSON body."""
-_TIMEOUT, _KEEP_ALIVE = 0.5, 15.0
-"""Seconds of one wait for a change, and between two keep-alives of a stream of events."""
+_WAIT_SECONDS, _KEEP_ALIVE_SECONDS = 0.5, 15.0
+"""How long one wait for a change is, and the time between two keep-alives of a stream of events."""
 
 
 def app(
@@ -149,9 +149,8 @@ class _Inspector:
     async def list_sources(self, request: Request) -> Response:
         fields = ("label", "scope", "is_writable", "is_file", "notes")
         sources = self.sources.items()
-        return _answer(
-            [{"name": name, **{f: getattr(source, f) for f in fields}} for name, source in sources]
-        )
+        rows = [{"name": name, **{f: getattr(source, f) for f in fields}} for name, source in sources]
+        return _answer(rows)
 
     async def read(self, request: Request) -> Response:
         function, source = _lookup(READS, request), self._source(request)
@@ -178,21 +177,19 @@ class _Inspector:
     async def events(self, request: Request) -> Response:
         """Stream an event for each change of a conversation, or, without an address, of any conversation."""
         source, address = self._source(request), request.query_params.get("address")
-        wait = (
-            partial(conversations.wait_for_change, source)
-            if address is None
-            else partial(source.store.wait, source.place(address))
-        )
+        wait = partial(conversations.wait_for_change, source)
+        if address is not None:
+            wait = partial(source.store.wait, source.place(address))
 
         async def events() -> AsyncIterator[str]:
             version, quiet_seconds = -1, 0.0
             while True:
-                newest = await FOLLOWING.do(wait, version, _TIMEOUT)
-                quiet_seconds += _TIMEOUT
+                newest = await FOLLOWING.do(wait, version, _WAIT_SECONDS)
+                quiet_seconds += _WAIT_SECONDS
                 if newest != version:
                     version, quiet_seconds = newest, 0.0
                     yield f'data: {{"version": {version}}}\n\n'
-                elif quiet_seconds >= _KEEP_ALIVE:
+                elif quiet_seconds >= _KEEP_ALIVE_SECONDS:
                     quiet_seconds = 0.0
                     yield ": alive\n\n"
 
@@ -225,11 +222,11 @@ def _arguments(function: Function, values: Mapping[str, Any], *, strict: bool) -
 @cache
 def _parameters(function: Function) -> type[msgspec.Struct]:
     """A type whose fields are the parameters of a function after its source."""
-    hints, (_, *names) = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
-    defaults = {name: inspect.signature(function).parameters[name].default for name in names}
+    hints = get_type_hints(function, include_extras=True)
+    _, *parameters = inspect.signature(function).parameters.values()
     fields = [
-        (name, hints[name]) if default is inspect.Parameter.empty else (name, hints[name], default)
-        for name, default in defaults.items()
+        (p.name, hints[p.name]) if p.default is p.empty else (p.name, hints[p.name], p.default)
+        for p in parameters
     ]
     return msgspec.defstruct(function.__name__, fields)
 
@@ -240,12 +237,12 @@ async def _run(work: Callable[[], Any]) -> Response:
 
 async def _body(request: Request, limit: int) -> bytes:
     """The body of a request, refused as soon as it is too large."""
-    read = bytearray()
+    data = bytearray()
     async for part in request.stream():
-        read += part
-        if len(read) > limit:
+        data += part
+        if len(data) > limit:
             raise TooLarge(f"a file or a body must have at most {limit:,} bytes")
-    return bytes(read)
+    return bytes(data)
 
 
 def _answer(value: Any, status: int = 200) -> Response:

@@ -25,9 +25,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, token: str, hosts: tuple[str, ...]) -> None:
         self._app, self._token, self._hosts = app, token, hosts
-        self._cookie = (
-            f"quire-{hashlib.sha256(token.encode()).hexdigest()[:8]}"  # cookies of all ports are shared
-        )
+        # All ports of a host share their cookies.
+        self._cookie = f"quire-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

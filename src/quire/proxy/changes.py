@@ -23,7 +23,7 @@ from quire.sections import History, Section
 
 
 class Fitting(NamedTuple):
-    """Which changes are allowed: to repair faults, and to cut a request of more than `tokens`."""
+    """Which changes are allowed: repairs, a cut to `tokens`, and recall of what such a cut leaves out."""
 
     repairs: bool = False
     tokens: int | None = None
@@ -74,8 +74,8 @@ def _repair(request: Request, payload: Json, faults: Sequence[Fault]) -> tuple[J
     except QuireError as fault:
         return payload, [f"not repaired: {fault}"]
     rest = {name: value for name, value in rendered.items() if name not in (request.field, "config")}
-    for others in ({}, rest):  # first with the program's own tools and instructions
-        repaired = {**payload, **others, request.field: rendered[request.field]}
+    for fields in ({}, rest):  # first with the program's own tools and instructions, then with rendered ones
+        repaired = {**payload, **fields, request.field: rendered[request.field]}
         if len(check(repaired, wire, model=request.model)) < len(faults):
             changes = [f"repaired: {downgrade.reason} ({downgrade.change})" for downgrade in downgrades]
             return repaired, changes or [f"repaired: {fault.place}: {fault.rule}" for fault in faults]
@@ -85,11 +85,11 @@ def _repair(request: Request, payload: Json, faults: Sequence[Fault]) -> tuple[J
 # Cuts
 
 
-def _cut(fitting: Fitting, request: Request, thread: Thread, faults: int) -> tuple[Built | None, Json, str]:
-    """The context and payload of a smaller request, if the cut succeeds, and what was done."""
+def _cut(fitting: Fitting, request: Request, thread: Thread, limit: int) -> tuple[Built | None, Json, str]:
+    """The context and payload of a smaller request with at most `limit` faults, if any, and what was done."""
     assert fitting.tokens is not None
-    shown: list[Section] = [Wishes(scope=False), History()]
-    sections = shown if request.instructions else shown[::-1]
+    parts: list[Section] = [Wishes(scope=False), History()]
+    sections = parts if request.instructions else parts[::-1]
     sections += [Recall("recent", "episodes", "knowledge")] if fitting.recalls else []
     try:
         template = thread.template(request, fitting.tokens, *sections)
@@ -97,10 +97,10 @@ def _cut(fitting: Fitting, request: Request, thread: Thread, faults: int) -> tup
         rendered = context.render(request.wire)
         for messages in (_assemble(request, thread, context), rendered.payload[request.field]):
             payload = {**request.payload, request.field: messages}
-            if len(check(payload, request.wire, model=request.model)) <= faults:
+            if len(check(payload, request.wire, model=request.model)) <= limit:
                 left_out = sum(line.left_out for line in context.receipt.lines())
-                done = f"cut to {context.receipt.tokens:,} tokens: {left_out:,} items left out"
-                return Built(context, rendered), payload, done
+                description = f"cut to {context.receipt.tokens:,} tokens: {left_out:,} items left out"
+                return Built(context, rendered), payload, description
     except QuireError as fault:
         return None, request.payload, f"not cut: {fault}"
     return None, request.payload, "not cut: the provider would refuse what is left"
@@ -120,16 +120,16 @@ def _assemble(request: Request, thread: Thread, context: Context) -> list[Json]:
 def _messages_of(
     request: Request, items: list[Item], unit_by_item: dict[str, int], units: Sequence[Unit]
 ) -> Iterator[Json]:
-    """The messages of a block: the program's own if it is shown whole, else at most its own reply."""
+    """The messages of a block, rendered; the program's own if the block, or its reply, is shown whole."""
     runs = [(index, list(run)) for index, run in groupby(items, lambda item: unit_by_item.get(item.id))]
     if all(index is not None and _is_whole(units[index], run) for index, run in runs):
         for index, _ in runs:
             unit = units[index or 0]
             yield from request.messages[unit.start : unit.stop]
         return
-    index, first = runs[0]
+    index, first_run = runs[0]
     rendered: list[Any] = provider_for(request.wire).render(items, model=request.model).payload[request.field]
-    if index is not None and units[index].is_reply and _is_whole(units[index], first):
+    if index is not None and units[index].is_reply and _is_whole(units[index], first_run):
         yield from request.messages[units[index].start : units[index].stop]
         rendered = [message for message in rendered if not is_reply(message)]
     yield from rendered

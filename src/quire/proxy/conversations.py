@@ -4,8 +4,8 @@ A request repeats its whole history. It continues the conversation with which it
 the messages after the prefix are new. If the conversation has other messages after the prefix, the request
 
 - continues it nevertheless if it repeats or quotes a later reply of the conversation (the program edited,
-  cleared or compacted its history), or if only one message follows the prefix, and is no complete answer.
-  Messages that the request no longer has are hidden;
+  cleared or compacted its history), or if the conversation has just one message after the prefix, which is
+  not a complete answer. Messages that the request no longer has are hidden;
 - is a fork of it if the prefix has a reply of the model: an edited question, a retry, a parallel agent;
 - otherwise begins a new conversation.
 
@@ -148,8 +148,8 @@ class Conversations:
         self.store = store
         self._open = open_session
         self._threads: OrderedDict[Place, Thread] = OrderedDict()
-        self._by_first: dict[tuple[str, bytes], dict[Place, None]] = {}
-        self._by_key: dict[tuple[str, str], Place] = {}
+        self._places_by_start: dict[tuple[str, bytes], dict[Place, None]] = {}
+        self._place_by_key: dict[tuple[str, str], Place] = {}
 
     def record(self, request: Request, upstream: str, caller: str = "") -> Thread:
         """Record the new messages of a request in the conversation that it continues."""
@@ -162,7 +162,8 @@ class Conversations:
                 match.thread.reload()
                 continue
             self._index(match.thread, new, caller)
-            self._by_first.setdefault((caller, request.digests[0]), {})[match.thread.session.place] = None
+            first = caller, request.digests[0]
+            self._places_by_start.setdefault(first, {})[match.thread.session.place] = None
             self._close_idle()
             return match.thread
         raise Conflict("other processes keep writing to the conversation")
@@ -180,9 +181,9 @@ class Conversations:
         if conversation:
             thread = self._thread(_place(f"{upstream}-{conversation}", caller), caller)
             return Match(thread, len(thread.units), 0)
-        if response and (caller, response) not in self._by_key:
+        if response and (caller, response) not in self._place_by_key:
             self._load_recent(caller)
-        place = self._by_key.get((caller, response)) if response else None
+        place = self._place_by_key.get((caller, response)) if response else None
         if place is None:
             return None
         thread = self._thread(place, caller)
@@ -198,9 +199,9 @@ class Conversations:
         if best is not None and self._continues(best, request):
             return best
         if best is None or not best.has_reply:
-            other = self._find_by_reply(request, caller)
-            if other is not None and self._continues(other, request):
-                return other
+            by_reply = self._find_by_reply(request, caller)
+            if by_reply is not None and self._continues(by_reply, request):
+                return by_reply
         fork = self._fork(best) if best is not None and best.has_reply else None
         return fork or Match(self._new_thread(name, caller), 0, 0)
 
@@ -220,8 +221,8 @@ class Conversations:
     def _candidates(self, name: str, request: Request, caller: str) -> list[Thread]:
         """The conversations that begin with the same message as a request, and their forks."""
         first = (caller, request.digests[0])
-        if first not in self._by_first:
-            places = self._by_first[first] = {}
+        if first not in self._places_by_start:
+            places = self._places_by_start[first] = {}
             for number in count(1):
                 place = _place(_numbered(name, number), caller)
                 if not self.store.version(place):
@@ -230,13 +231,13 @@ class Conversations:
                 names = self.store.conversations(place.scope)
                 forks = [place._replace(conversation=fork) for fork in names if fork.startswith(prefix)]
                 places |= dict.fromkeys((place, *forks))
-        return [self._thread(place, caller) for place in list(self._by_first[first])]
+        return [self._thread(place, caller) for place in list(self._places_by_start[first])]
 
     def _find_by_reply(self, request: Request, caller: str) -> Match | None:
         """The conversation that shares a reply with a request, or whose last answer it quotes."""
         units = list(request.units(0))
         keys = ((caller, key) for unit in units if unit.is_reply for key in unit.keys)
-        place = next((self._by_key[key] for key in keys if key in self._by_key), None)
+        place = next((self._place_by_key[key] for key in keys if key in self._place_by_key), None)
         if place is not None:
             return self._thread(place, caller).compare(request)
         idle = (thread for thread in reversed(self._threads.values()) if not thread.open_requests)
@@ -256,7 +257,7 @@ class Conversations:
     def _new_thread(self, name: str, caller: str) -> Thread:
         """A new conversation, under the first free name."""
         places = (_place(_numbered(name, number), caller) for number in count(1))
-        free = (at for at in places if at not in self._threads and not self.store.version(at))
+        free = (place for place in places if place not in self._threads and not self.store.version(place))
         return self._thread(next(free), caller)
 
     def _thread(self, place: Place, caller: str) -> Thread:
@@ -275,24 +276,24 @@ class Conversations:
         """
         units = match.thread.units
         stop = _end_of_blocks(units, match.unit_count)
-        kept, waiting = units[:stop], units[stop : match.unit_count]
-        last = next((unit.items[-1] for unit in reversed(kept) if unit.items), None)
-        if last is None or not any(unit.is_reply for unit in kept):
+        shared, waiting = units[:stop], units[stop : match.unit_count]
+        last = next((unit.items[-1] for unit in reversed(shared) if unit.items), None)
+        if last is None or not any(unit.is_reply for unit in shared):
             return None
         session = self._fork_session(match.thread.session, last.id)
-        shown = {item.id for unit in kept for item in unit.items}
+        shown = {item.id for unit in shared for item in unit.items}
         if hidden := [item.id for item in session.view() if _mark_of(item) and item.id not in shown]:
             with suppress(QuireError):
                 session.hide(*hidden)
         thread = self._threads[session.place] = Thread(session)
-        thread.set_units(kept, 0)
+        thread.set_units(shared, 0)
         if copies:
             copied = [
                 unit._replace(items=session.append(*(replace(item, id=new_id()) for item in unit.items)))
                 for unit in waiting
             ]
             thread.set_units(copied, stop)
-        return Match(thread, len(thread.units), min(match.message_count, kept[-1].stop))
+        return Match(thread, len(thread.units), min(match.message_count, shared[-1].stop))
 
     def _fork_session(self, parent: Session, at: str) -> Session:
         """A fork at an item, of the conversation that recorded it: this one or an ancestor."""
@@ -310,7 +311,7 @@ class Conversations:
         """Index a conversation by the keys and responses of some units."""
         for unit in units:
             for key in (*unit.keys, *filter(None, [unit.response])):
-                self._by_key[caller, key] = thread.session.place
+                self._place_by_key[caller, key] = thread.session.place
 
     def _close_idle(self) -> None:
         """Close the least recently used conversations if there are too many."""
@@ -321,7 +322,7 @@ class Conversations:
             if not idle.open_requests:
                 size -= len(idle.units)
                 del self._threads[place]
-        for index in (self._by_first, self._by_key):  # an entry that is missing is read again
+        for index in (self._places_by_start, self._place_by_key):  # an entry that is missing is read again
             if len(index) > _MAX_UNITS:
                 for name in list(index)[: _MAX_UNITS // 2]:
                     del index[name]  # type: ignore[arg-type]
@@ -368,15 +369,15 @@ def _hide(session: Session, items: Sequence[Item]) -> None:
         session.hide(*free)
 
 
-def _renumber(kept: list[Unit], request: Request) -> int:
-    """Give units the numbers and digests of their messages in a request; return the first changed one."""
-    start = len(kept)
-    while start and not _is_numbered_as_in(kept[start - 1], request):
+def _renumber(units: list[Unit], request: Request) -> int:
+    """Give units the numbers and digests of their messages in a request; return the first changed index."""
+    start = len(units)
+    while start and not _is_numbered_as_in(units[start - 1], request):
         start -= 1
-    at = kept[start - 1].stop if start else 0
-    for index in range(start, len(kept)):
+    at = units[start - 1].stop if start else 0
+    for index in range(start, len(units)):
         stop = request.unit(at).stop
-        kept[index] = kept[index]._replace(start=at, stop=stop, digest=request.digests[stop - 1])
+        units[index] = units[index]._replace(start=at, stop=stop, digest=request.digests[stop - 1])
         at = stop
     return start
 
@@ -414,8 +415,9 @@ def _with_call_ids(unit: Unit, calls: list[ToolCall]) -> Unit:
     items = list[Item]()
     for item in unit.items:
         if isinstance(item, ToolResult):
-            same = [call for call in calls if call.call_id == item.call_id][-1:]
-            for call in same or [call for call in calls if call.name == item.name][:1]:
+            by_id = [call for call in calls if call.call_id == item.call_id][-1:]
+            by_name = [call for call in calls if call.name == item.name][:1]
+            for call in by_id or by_name:  # at most one
                 calls.remove(call)
                 name = call.name if item.name in ("", NO_NAME) else item.name
                 item = replace(item, call_id=call.call_id, name=name)
@@ -445,21 +447,21 @@ def _align(match: Match, request: Request) -> tuple[list[Unit], list[Unit], int]
     A block is kept whole: if a part of it is missing, all units from there on are recorded again.
     """
     units, at, length = match.thread.units, match.unit_count, match.message_count
-    kept = [(index, unit.start) for index, unit in enumerate(units[:at])]
+    start_by_index = {index: unit.start for index, unit in enumerate(units[:at])}
     while length < len(request.messages):
         unit = request.unit(length)
-        same = next((n for n in range(at, len(units)) if units[n].content == unit.content), None)
-        if same is None:
+        index = next((n for n in range(at, len(units)) if units[n].content == unit.content), None)
+        if index is None:
             break
-        kept.append((same, length))
-        at, length = same + 1, unit.stop
-    indexes = {index for index, _ in kept}
-    split = next((block.start for block in blocks(units) if 0 < len(indexes & {*block}) < len(block)), None)
-    if split is not None:
-        length = min([length, *(start for index, start in kept if index >= split)])
-        indexes = {index for index in indexes if index < split}
-    stay = [unit for index, unit in enumerate(units) if index in indexes]
-    return stay, [unit for index, unit in enumerate(units) if index not in indexes], length
+        start_by_index[index] = length
+        at, length = index + 1, unit.stop
+    for block in blocks(units):
+        if 0 < len(start_by_index.keys() & {*block}) < len(block):  # only a part of it is kept
+            length = min([length, *(start for n, start in start_by_index.items() if n >= block.start)])
+            start_by_index = {n: start for n, start in start_by_index.items() if n < block.start}
+            break
+    kept = [unit for n, unit in enumerate(units) if n in start_by_index]
+    return kept, [unit for n, unit in enumerate(units) if n not in start_by_index], length
 
 
 def blocks(units: Sequence[Unit]) -> Iterator[range]:

@@ -21,9 +21,9 @@ from quire.tokens import Definition, single_definitions
 
 Json = dict[str, Any]
 
-_ENDINGS = {"/chat/completions": "openai", "/responses": "openai-responses", "/messages": "anthropic"}
+_WIRE_BY_ENDING = {"/chat/completions": "openai", "/responses": "openai-responses", "/messages": "anthropic"}
 _GEMINI = re.compile(r"/models/([^/:]+):(?:g|streamG)enerateContent$")
-_INSTRUCTIONS = {
+_INSTRUCTION_FIELDS = {
     "openai": (),
     "openai-responses": ("instructions",),
     "anthropic": ("system",),
@@ -35,7 +35,7 @@ _MIN_ID, _MIN_TEXT = 8, 80
 
 
 class Exchange(NamedTuple):
-    """A request as bytes. `headers` are only those that say how to decode the body."""
+    """A request as bytes, sent at the time `at`. `headers` are only those that say how to decode the body."""
 
     number: int
     upstream: str
@@ -66,7 +66,7 @@ def wire_at(path: str) -> str | None:
     """The format of the requests at a path; None if they are not for a model."""
     if _GEMINI.search(path):
         return "gemini"
-    return next((wire for ending, wire in _ENDINGS.items() if path.rstrip("/").endswith(ending)), None)
+    return next((wire for ending, wire in _WIRE_BY_ENDING.items() if path.rstrip("/").endswith(ending)), None)
 
 
 def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> bytes:
@@ -81,10 +81,10 @@ def decoded(body: bytes, headers: Sequence[tuple[str, str]]) -> bytes:
 
 
 class Unit(NamedTuple):
-    """Messages that are kept together: a reply of the model, or one other message.
+    """Messages `start` to `stop`, which are kept together: a reply of the model, or one other message.
 
-    `digest` is that of all messages up to its last one, `content` that of its own content. `keys` occur in
-    one conversation alone: call ids, and digests of texts. `response` is the id of the response that had it.
+    `digest` is the digest of all messages up to `stop`, `content` that of what the unit says. `keys` occur in
+    one conversation alone: call ids, and digests of texts. `response` is the id of its response, if any.
     """
 
     start: int
@@ -121,8 +121,8 @@ class Request:
         in_path = _GEMINI.search(exchange.path)
         self.model = in_path[1] if in_path else text_in(self.payload.get("model")) or None
         messages = [fields_in(message) for message in messages_in(self.payload.get(self.field))]
-        leading = sum(1 for _ in takewhile(_is_instruction, messages))
-        self.leading, self.messages = messages[:leading], messages[leading:]
+        count = sum(1 for _ in takewhile(_is_instruction, messages))
+        self.leading, self.messages = messages[:count], messages[count:]
         if not self.messages:
             raise Damaged(f"the request has no {self.field}", f"$.{self.field}")
         self.digests = digests_of(wire, self.messages)
@@ -131,7 +131,7 @@ class Request:
     @cached_property
     def instructions(self) -> tuple[Message, ...]:
         """The instructions, with the same ids in every request."""
-        head = {name: self.payload[name] for name in _INSTRUCTIONS[self.wire] if name in self.payload}
+        head = {name: self.payload[name] for name in _INSTRUCTION_FIELDS[self.wire] if name in self.payload}
         read = provider_for(self.wire).read_history({**head, self.field: self.leading})
         messages = [item for item in read if isinstance(item, Message)]
         return tuple(replace(item, id=f"instructions/{n}", created_at=0.0) for n, item in enumerate(messages))
@@ -219,13 +219,13 @@ def _keys_of(items: Sequence[Item]) -> Iterator[str]:
 
 
 class Reply(NamedTuple):
-    """An answer as read in its format. `first` are the seconds to the first token, if there was one.
+    """An answer as read in its format. `first_seconds` is the time to the first token, if there was one.
 
     `response` is the id by which a later request may continue it.
     """
 
     parsed: Parsed
-    first: float | None = None
+    first_seconds: float | None = None
     seconds: float | None = None
     response: str = ""
 
@@ -234,8 +234,8 @@ def read_answer(wire: str, answer: Answer, sent: Any, model: str | None) -> Repl
     """Read the reply in an answer; an error is in `parsed.error`."""
     provider, body = provider_for(wire), decoded(answer.body, answer.headers)
     seconds = answer.times[-1][0] if answer.times else None
-    kind = next((value for name, value in answer.headers if name == "content-type"), "")
-    if "event-stream" in kind:
+    content_type = next((value for name, value in answer.headers if name == "content-type"), "")
+    if "event-stream" in content_type:
         reader, first, response = provider.stream(sent=sent, model=model), None, ""
         for stop, event in _events(body):
             has_text = bool(reader.feed(event))

@@ -28,8 +28,8 @@ from quire.tokens import Counter, Usage, counter_for, facts_for
 LOSSES = "proxy-losses"
 """The conversation with the number of exchanges that could not be recorded."""
 
-_WINDOW = 128_000
-_MAX_FAULTS, _MAX_COMPARED, _MAX_CHECKED = 5, 20, 2_000
+_DEFAULT_WINDOW = 128_000
+_MAX_FAULTS, _MAX_COMPARED_RECEIPTS, _MAX_CHECKED_MESSAGES = 5, 20, 2_000
 _SIZE = "tokens"
 """The key of `extras` for the size of an item that is stored without content."""
 _CONTENT_FIELDS: dict[Any, str] = {
@@ -42,7 +42,10 @@ _CONTENT_FIELDS: dict[Any, str] = {
 
 
 class Settings(NamedTuple):
-    """Where a proxy records, what it redacts, and what it may change in requests."""
+    """Where a proxy records, what it redacts, and what it may change in requests.
+
+    `key` opens a sealed store. What the `patterns` match is redacted; without `has_content`, all content is.
+    """
 
     store: str | Store = "quire.db"
     key: bytes | None = None
@@ -73,7 +76,7 @@ class Observer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._opened: Conversations | None = None
-        self._open_requests: dict[int, _OpenRequest] = {}
+        self._open_requests: dict[int, _OpenRequest] = {}  # by the numbers of their exchanges
         self._warned: set[tuple[Place, str]] = set()
         self._patterns = tuple(re.compile(pattern) for pattern in settings.patterns)
         must_redact = self._patterns or not settings.has_content
@@ -117,7 +120,7 @@ class Observer:
         """The context of the whole request, whatever its size."""
         exact = counter_for(request.model or DEFAULT_MODEL)
         counter: Counter = exact if self._settings.has_content else _SizeCounter(exact)
-        size = facts_for(request.model or DEFAULT_MODEL).window or _WINDOW
+        size = facts_for(request.model or DEFAULT_MODEL).window or _DEFAULT_WINDOW
         while size < 2 * thread.session.view().tokens(counter):
             size *= 2
         template = thread.template(request, size, History())
@@ -167,7 +170,7 @@ class Observer:
         """The note that says how a request was answered."""
         content: dict[str, Any] = {
             "status": answer.status,
-            "first": reply.first,
+            "first": reply.first_seconds,
             "seconds": reply.seconds,
             "whole": answer.is_whole,
             "changed": list(opened.change.descriptions) if answer.is_changed else [],
@@ -190,12 +193,13 @@ class Observer:
         """Warnings about a cache that served less than it could."""
         if usage.cache_read > 0.9 * usage.input:
             return []
-        *earlier, last = receipts = session.receipts[-_MAX_COMPARED:]
+        receipts = session.receipts[-_MAX_COMPARED_RECEIPTS:]
+        *earlier, last = receipts
         before = before_of(last, earlier)
         comparison = None if before is None else compare_requests(before, last)
         if before is None or comparison is None or comparison.cause is None:
             return []
-        has_cache = any(kept.spending.usage.cache_read for kept in receipts)  # some services have none
+        has_cache = any(receipt.spending.usage.cache_read for receipt in receipts)  # some services have none
         is_break = has_cache or comparison.cause.name != "not served"
         return describe_break(before, last, comparison) if is_break else []
 
@@ -209,7 +213,7 @@ class Observer:
 
 def _part_to_check(request: Request, fitting: Fitting) -> Json:
     """The payload, or only the last turns of a very long one that is not changed: a check takes long."""
-    start = len(request.messages) - _MAX_CHECKED
+    start = len(request.messages) - _MAX_CHECKED_MESSAGES
     if start <= 0 or fitting:
         return request.payload
     turns = (n for n in range(start, len(request.messages)) if request.messages[n].get("role") == "user")

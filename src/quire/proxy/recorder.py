@@ -30,7 +30,7 @@ _TEMPORARY = (StoreError, Conflict, BrokenExecutor, OSError)
 """Errors after which a retry may succeed."""
 _NICE = 5
 """The niceness of the process that records. With more, it would stand still on a busy machine."""
-_DELAY = 0.1
+_DELAY_SECONDS = 0.1
 """Seconds before jobs are sent to that process, so that the first bytes of answers do not wait for it."""
 _OVERHEAD = 1_000
 """Bytes that an exchange takes in the queue beside its body."""
@@ -82,10 +82,10 @@ class _Job(NamedTuple):
 
 
 class Recorder:
-    """Records exchanges in order. Its methods are called on one event loop.
+    """Records exchanges in order; `pauses` are the seconds before retries. All calls are on one event loop.
 
-    `warn` is called with each warning. Each exchange that was `begun` becomes one of the `recorded`, which
-    are stored whole, or of the `lost`, which are counted by reason.
+    `warn` is called with each warning. `begun` counts the exchanges. `recorded` counts those that are stored
+    whole, and `lost` counts the others by reason.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class Recorder:
         warn: Callable[[str], object] = logger.warning,
         pauses: Sequence[float] = PAUSES,
     ) -> None:
-        """`pauses` are the seconds before each retry of what could not be stored."""
         self.settings = settings
         self._warn, self._pauses = warn, pauses
         self.begun, self.recorded, self.lost = 0, 0, Counter[str]()
@@ -156,10 +155,10 @@ class Recorder:
         while True:
             await self._has_jobs.wait()
             if not self.settings.fitting:
-                await asyncio.sleep(_DELAY)
+                await asyncio.sleep(_DELAY_SECONDS)
             failures = 0  # of the first job
             while self._jobs:
-                recorded, jobs = self.recorded, self._next_jobs(1 if failures else _MAX_BATCH)
+                recorded_before, jobs = self.recorded, self._next_jobs(1 if failures else _MAX_BATCH)
                 for job, result in zip(jobs, await self._run(jobs), strict=False):
                     if isinstance(result, _TEMPORARY) and failures < len(self._pauses):
                         await asyncio.sleep(self._pauses[failures])
@@ -170,7 +169,7 @@ class Recorder:
                     else:
                         self._finish(job, result)
                     failures = 0
-                if self.recorded > recorded and self._unrecorded_losses:
+                if self.recorded > recorded_before and self._unrecorded_losses:
                     await self._record_losses()
             self._has_jobs.clear()
             self._is_idle.set()

@@ -21,7 +21,7 @@ from quire.items import now
 from quire.proxy.exchange import Exchange, wire_at
 from quire.proxy.observer import Outcome
 from quire.proxy.recorder import Recorder
-from quire.proxy.tee import DECODING, HOP_BY_HOP, KEY, MAX_BODY, NOT_SENT, Refused, Target, Tee
+from quire.proxy.tee import DECODING_HEADERS, HOP_BY_HOP, KEY_HEADER, MAX_BODY, NOT_SENT, Refused, Target, Tee
 
 UPSTREAMS = {
     "openai": "https://api.openai.com",
@@ -60,16 +60,11 @@ class Relay:
         admit: Admit | None = None,
         timeout: float = 10.0,
     ) -> None:
-        """`admit` checks keys; without it only programs on this machine are served.
-
-        `timeout` is how long a request waits to be changed, in seconds.
-        """
+        """`admit` checks keys; without it only this machine is served. Changes may take `timeout` seconds."""
         self.upstreams, self.recorder = checked_upstreams(upstreams or {}), recorder
         self._admit, self._timeout, self._numbers = admit, timeout, count(1)
         # One client for each connection: the pool of a client scans all of its connections for each request.
         self._idle, self._certificates = list[httpx.AsyncClient](), httpx.create_ssl_context()
-        self.late = 0
-        """How many requests were sent unchanged because the change came too late."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -103,8 +98,10 @@ class Relay:
         headers, caller = Headers(scope=scope), ""
         if self._admit is None:
             _check_local(headers)
-        elif (caller := self._admit(headers.get(KEY.decode(), "")) or "") == "":
-            raise Refused(401, f"the header {KEY.decode()} needs a key of this proxy")
+        else:
+            caller = self._admit(headers.get(KEY_HEADER.decode(), "")) or ""
+            if not caller:
+                raise Refused(401, f"the header {KEY_HEADER.decode()} needs a key of this proxy")
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         name, _, path = raw.partition(b"?")[0].decode("latin-1").removeprefix("/").partition("/")
         if name not in self.upstreams:
@@ -116,7 +113,7 @@ class Relay:
     async def _pass(self, target: Target, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(name, value) for name, value in scope["headers"] if name not in NOT_SENT]
         body, rest = await _read(receive)
-        content: bytes | AsyncIterator[bytes] | None = body or None if rest is None else rest
+        content: bytes | AsyncIterator[bytes] | None = (body or None) if rest is None else rest
         tee = None
         if rest is None and scope["method"] == "POST" and wire_at(target.path):
             tee = self._tee(target, body, Headers(scope=scope).items())
@@ -143,9 +140,9 @@ class Relay:
         """Begin to record a request, without the headers that may hold a key."""
         if self.recorder is None:
             return None
-        harmless = tuple((name, value) for name, value in headers if name in DECODING)
+        decoding = tuple((name, value) for name, value in headers if name in DECODING_HEADERS)
         number = next(self._numbers)
-        exchange = Exchange(number, target.upstream, target.path, body, now(), target.caller, harmless)
+        exchange = Exchange(number, target.upstream, target.path, body, now(), target.caller, decoding)
         return Tee(self.recorder, number, self.recorder.begin(exchange))
 
     async def _changed_body(self, change: "asyncio.Future[Outcome | None]") -> bytes | None:
@@ -154,7 +151,6 @@ class Relay:
             async with asyncio.timeout(self._timeout):
                 outcome = await asyncio.shield(change)
         except TimeoutError:
-            self.late += 1
             return None
         return None if outcome is None else outcome.body
 

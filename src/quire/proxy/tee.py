@@ -11,9 +11,9 @@ from quire.proxy.recorder import Recorder
 
 MAX_BODY = 128 * 2**20
 """The largest body, in bytes, that is recorded; a larger one is only passed on."""
-DECODING = ("content-type", "content-encoding")
-"""The headers that say how to decode a body."""
-KEY = b"quire-key"
+DECODING_HEADERS = ("content-type", "content-encoding")
+"""The only headers that are recorded: they say how to decode a body."""
+KEY_HEADER = b"quire-key"
 """The header with the key of the proxy itself, where it has keys."""
 HOP_BY_HOP = frozenset(
     (
@@ -21,7 +21,7 @@ HOP_BY_HOP = frozenset(
         *(b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-NOT_SENT = HOP_BY_HOP | {b"host", b"expect", KEY}
+NOT_SENT = HOP_BY_HOP | {b"host", b"expect", KEY_HEADER}
 
 
 class Target(NamedTuple):
@@ -60,7 +60,7 @@ class Tee:
     def begin(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """Note the status and the headers that say how to decode the body."""
         self._status = status
-        self._headers = tuple((name, value) for name, value in headers if name in DECODING)
+        self._headers = tuple((name, value) for name, value in headers if name in DECODING_HEADERS)
 
     def add(self, chunk: bytes) -> None:
         """Copy a piece of the body, unless it is too large."""

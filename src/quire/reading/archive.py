@@ -34,7 +34,7 @@ def write_archive(store: Store, scope: str, path: Path) -> list[ScopeContents]:
 
 def _lines(store: Store, place: Place) -> bytes:
     stored = store.read(place)
-    items_in(place, stored[:1])  # raises an error if it is sealed
+    items_in(place, stored[:1])  # raises an error if the entries are sealed
     lines = [
         encode({"version": entry.version, "stream": entry.stream, "item": Raw(entry.body)})
         for entry in stored

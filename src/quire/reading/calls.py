@@ -43,14 +43,13 @@ def list_calls(
     by_tool: dict[str, list[_Step]] = {}
     for step in steps:
         by_tool.setdefault(step.call.name, []).append(step)
+    names = sorted(by_tool, key=lambda name: -len(by_tool[name]))
     return {
         "length": len(steps),
         "start": start,
         "rows": [step.row() for step in steps[start : start + limit]],
         "open": [step.row() for step in steps if step.result is None and step.status in _OPEN],
-        "tools": [
-            _figures(name, by_tool[name]) for name in sorted(by_tool, key=lambda name: -len(by_tool[name]))
-        ],
+        "tools": [_figures(name, by_tool[name]) for name in names],
     }
 
 
@@ -78,7 +77,8 @@ def _steps(session: Session, name: str) -> list[_Step]:
     for position, call in reversed(calls.items()):
         at = results.get(position)
         result = None if at is None else cast(ToolResult, items[at - first])
-        tokens = sum(view.log.tokens(p, p + 1, counter) for p in (position, at) if p is not None)
+        positions = [position] if at is None else [position, at]
+        tokens = sum(view.log.tokens(p, p + 1, counter) for p in positions)
         status = _progress(session, call, name) if result is None else _outcome(result)
         steps.append(_Step(call, result, status, tokens, begun.get(call.id)))
     return steps
@@ -90,6 +90,6 @@ def _outcome(result: ToolResult) -> str:
 
 def _progress(session: Session, call: ToolCall, name: str) -> str:
     """The state of an open call; uncertain if it was begun and nothing runs it any more."""
-    standing = session.calls.list_open(name)
-    progress = next((state for open_call, state in standing if open_call.id == call.id), "begun")
+    open_calls = session.calls.list_open(name)
+    progress = next((state for open_call, state in open_calls if open_call.id == call.id), "begun")
     return "uncertain" if progress == "begun" else progress

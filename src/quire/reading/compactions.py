@@ -26,12 +26,12 @@ def past_compactions(session: Session) -> list[tuple[Attempt | None, list[Edit]]
     An edit without an attempt was made by hand, or before the conversation was forked.
     """
     attempts, view = session.compaction.past(), session.view()
-    owners = {edit: number for number, attempt in enumerate(attempts) for edit in attempt.edits}
+    number_by_edit = {edit: number for number, attempt in enumerate(attempts) for edit in attempt.edits}
     edits: dict[int, list[Edit]] = {number: [] for number in range(len(attempts))}
     for position in view.log.positions("edits", 0, view.end):
         edit = view.log.item(position)
         if isinstance(edit, Summary | Mask | Hide):  # without an attempt it gets a negative number of its own
-            edits.setdefault(owners.get(edit.id, ~position), []).append(edit)
+            edits.setdefault(number_by_edit.get(edit.id, ~position), []).append(edit)
     rows = [(attempts[number] if number >= 0 else None, own) for number, own in edits.items()]
     return sorted(rows, key=lambda row: row[0].began_at if row[0] else row[1][0].created_at)[::-1]
 
@@ -103,8 +103,8 @@ def preview_compaction(
     edits, request = list(plan.edits), None
     if plan.request is not None:
         edits.append(Summary("-", plan.request.spans))
-        used = Usage(sum(map(room.counter.count, plan.request.prompt)), plan.request.size)
-        request = {"model": DEFAULT_MODEL, "usage": used, "cost": cost(facts_for(DEFAULT_MODEL), used)}
+        usage = Usage(sum(map(room.counter.count, plan.request.prompt)), plan.request.size)
+        request = {"model": DEFAULT_MODEL, "usage": usage, "cost": cost(facts_for(DEFAULT_MODEL), usage)}
     positions = _positions(view, edits)
     sizes = {"before": plan.before, "after": plan.after, "count": len(positions), "request": request}
     rows = _items(view, positions[:_MAX_SOURCES], room.counter)

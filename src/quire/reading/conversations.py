@@ -18,20 +18,21 @@ from quire.stores.store import by_activity
 _MAX_SCOPES = 200
 """The most scopes of a page."""
 
-_LIVE = 10.0
-"""Seconds after its last change during which a conversation is live."""
+_LIVE_SECONDS = 10.0
+"""For so long after its last change a conversation is live."""
 
-_PAUSE = 0.25
+_POLL_SECONDS = 0.25
 """Seconds between two polls for changes."""
 
-_TITLE_ITEMS, _LONGEST_TITLE = 5, 160
-"""The first items of a conversation, where its title is searched, and its characters."""
+_TITLE_ITEMS, _MAX_TITLE = 5, 160
+"""How many of its first items are searched for the title of a conversation, and its most characters."""
 
 
 class Conversation(Record, frozen=True, omit_defaults=True):
     """A conversation in a list. One with a `fault` cannot be read, and has no other figures.
 
-    `items` is the number of shown items; `title` is the beginning of the first user message.
+    `items` counts the shown items, `unpriced` the requests without a price. `title` is the beginning of the
+    first user message.
     """
 
     address: str
@@ -51,7 +52,7 @@ class Conversation(Record, frozen=True, omit_defaults=True):
 
 
 class Conversations(Record, frozen=True):
-    """A page of conversations, of `length` in all. `next` is the cursor of the next page."""
+    """A page of `length` matches; `next` is the cursor of the next. `scopes` and `count` cover the source."""
 
     rows: Sequence[Conversation]
     length: int
@@ -115,8 +116,8 @@ def _describe(source: Source, recent: Recent, places: set[Place]) -> Conversatio
     )
     try:
         session = source.session(place)
-        standing = [state for name in session.transcripts for _, state in session.calls.list_open(name)]
-        has_changed = not source.is_file and now() - (recent.time or 0.0) < _LIVE
+        call_states = [state for name in session.transcripts for _, state in session.calls.list_open(name)]
+        has_changed = not source.is_file and now() - (recent.time or 0.0) < _LIVE_SECONDS
         spent = session.spending
         return replace(
             row,
@@ -125,8 +126,8 @@ def _describe(source: Source, recent: Recent, places: set[Place]) -> Conversatio
             tokens=spent.tokens,
             cost=spent.cost,
             unpriced=spent.unpriced,
-            open_calls=len(standing),
-            is_live=has_changed or "running" in standing,
+            open_calls=len(call_states),
+            is_live=has_changed or "running" in call_states,
         )
     except QuireError as fault:  # damaged or sealed; the others are still listed
         return replace(row, fault=str(fault))
@@ -135,15 +136,15 @@ def _describe(source: Source, recent: Recent, places: set[Place]) -> Conversatio
 def _title(session: Session) -> str:
     items = session.view()[:_TITLE_ITEMS]
     texts = (item.text for item in items if isinstance(item, Message) and item.role == "user")
-    return " ".join(next(texts, "")[:_LONGEST_TITLE].split())
+    return " ".join(next(texts, "")[:_MAX_TITLE].split())
 
 
 def wait_for_change(source: Source, mark: int, timeout: float) -> int:
     """Return a new mark once a conversation is added, changed or removed, or `mark` after the timeout."""
     deadline = time.monotonic() + timeout
-    while (now_mark := _mark(source)) == mark and time.monotonic() < deadline:
-        time.sleep(_PAUSE)
-    return now_mark
+    while (new_mark := _mark(source)) == mark and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return new_mark
 
 
 def _mark(source: Source) -> int:

@@ -46,9 +46,8 @@ def add_file(source: Source, name: str, data: bytes) -> None:
             raise Damaged(f"it is a store: open it with `quire inspect {name}`", name)
         histories = histories_in(data, name)
     except (QuireError, RecursionError) as fault:
-        source.notes.append(
-            str(fault) if isinstance(fault, QuireError) else f"{name}: it is nested too deeply"
-        )
+        is_ours = isinstance(fault, QuireError)
+        source.notes.append(str(fault) if is_ours else f"{name}: it is nested too deeply")
         return
     if histories[0].log is not None:
         source.notes.append(f"{name}: {histories[0].log}")
@@ -85,25 +84,25 @@ def find_faults(
     history: History | None = (source.histories or {}).get(str(source.place(address)))
     if history is None:
         raise InvalidValue("only a history from a file has faults: the requests of Quire are repaired first")
-    wire, named = provider or history.format(), model or history.model
-    faults = [] if wire == OWN else provider_for(wire).check(history.payload, named)
+    wire, model_name = provider or history.format(), model or history.model
+    faults = [] if wire == OWN else provider_for(wire).check(history.payload, model_name)
     row: dict[str, Any] = {
         "provider": wire,
         "providers": list(PROVIDERS),
-        "model": named,
+        "model": model_name,
         "count": len(faults),
         "faults": [fault._asdict() for fault in faults[:MAX_ROWS]],
     }
     if not faults:
         return row
     try:
-        payload, _ = repaired(history, wire, named)
+        payload, _ = repaired(history, wire, model_name)
     except QuireError as fault:
         return row | {"unrepaired": str(fault)}
     if whole:
         return row | {"payload": payload}
     changed = changes(history.payload, payload, wire)
-    left = [str(fault) for fault in provider_for(wire).check(payload, named)]
+    left = [str(fault) for fault in provider_for(wire).check(payload, model_name)]
     return row | {
         "left": left,
         "changed": len(changed),

@@ -25,7 +25,7 @@ def status_of(fault: errors.QuireError) -> int:
 
 
 def is_served(headers: Mapping[str, str], hosts: Collection[str]) -> bool:
-    """Whether a request names one of the hosts; this stops DNS rebinding."""
+    """Whether the header `host` names one of the hosts; this stops DNS rebinding."""
     try:
         return urlsplit(f"//{headers.get('host', '')}").hostname in hosts
     except ValueError:  # such as a bracket that is not closed
@@ -33,7 +33,7 @@ def is_served(headers: Mapping[str, str], hosts: Collection[str]) -> bool:
 
 
 def is_of_another_site(headers: Mapping[str, str], *, is_page: bool = False) -> bool:
-    """Whether a page of another site sent a request, which may only navigate to a page (`is_page`)."""
+    """Whether a page of another site sent a request; with `is_page`, its links may open this page."""
     site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
     is_opening = is_page and headers.get("sec-fetch-dest") == "document"
     is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")

@@ -28,30 +28,30 @@ def trace_influence(source: Source, address: str, id: str, limit: Count = _MAX_R
     """Return what an item of a conversation has influenced."""
     session = source.session(address)
     view = view_with(session, id)
-    made = _made_of(view, id)
-    involved = [view.get(id), *made]
+    derived = _derived_from(view, id)
+    involved = [view.get(id), *derived]
     showing = [receipt for receipt in session.receipts if any(map(receipt.shows, involved))]
     since = showing[0].created_at if showing else None
     later = view.log.items(view.position(id), view.end) if since is not None else []
     calls = [item for item in later if isinstance(item, ToolCall) and item.created_at >= (since or 0.0)]
     return Influence(
         item=describe(involved[0], view=view),
-        made=[describe(item, view=view) for item in made[:limit]],
+        made=[describe(item, view=view) for item in derived[:limit]],
         requests=[Asked.of(receipt) for receipt in showing[:limit]],
         calls=[describe(item, view=view) for item in calls[:limit]],
-        counts={"made": len(made), "requests": len(showing), "calls": len(calls)},
+        counts={"made": len(derived), "requests": len(showing), "calls": len(calls)},
     )
 
 
-def _made_of(view: View, item_id: str) -> list[Item]:
-    """Return the items that were made of one, directly or through others, in order."""
+def _derived_from(view: View, item_id: str) -> list[Item]:
+    """Return the items that were made of an item, directly or through others, in order."""
     ids, positions = {item_id}, {view.position(item_id)}
-    made = list[Item]()
+    derived = list[Item]()
     for position, item in enumerate(view.recorded()):
         covered = view.log.area(item, view.end) if isinstance(item, Summary) and item.spans else ()
         covers_any = any(start <= p < stop for start, stop in covered for p in positions)
         if item.id != item_id and (covers_any or not ids.isdisjoint(item.extras.get(SOURCES, ()))):
             ids.add(item.id)
             positions.add(position)
-            made.append(item)
-    return made
+            derived.append(item)
+    return derived

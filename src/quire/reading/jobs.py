@@ -19,9 +19,9 @@ JobState = Literal["waiting", "running", "cancelled", "failed", "ended"]
 
 
 class JobRow(Record, frozen=True, omit_defaults=True):
-    """A job. An open one has the beginning of its `question`, unless it is a decision, and its time `at`.
+    """A job. An open one has the beginning of its `question`, and its time `at`, unless it is a decision.
 
-    It begins at `not_before` or later. `stop` says how a job ended, at a `version`.
+    It begins at `not_before` or later. `stop` says how a job ended, at a `version`; `waiting` are open calls.
     """
 
     address: str
@@ -81,14 +81,14 @@ def list_jobs(
     source: Source, address: str, limit: Limit = 50, cursor: str = "", state: JobState | None = None
 ) -> JobPage:
     """Return the jobs of a conversation: all open ones, then at most `limit` ended ones, newest first."""
-    if not cursor.isdecimal() and cursor:
+    if cursor and not cursor.isdecimal():
         raise InvalidValue("a cursor must be `next` of the page before")
     session, before = source.session(address), int(cursor[:15]) if cursor else None
     rows = (_ended(session, outcome) for outcome in list_outcomes(log_of(session), before))
     ended = list(islice((row for row in rows if state in (None, row.state)), limit + 1))
     pending = [row for row in _open_jobs(session) if before is None and state in (None, row.state)]
-    after = ended[limit - 1].version if len(ended) > limit else None
-    return JobPage([*pending, *ended[:limit]], None if after is None else str(after + 1))
+    last = ended[limit - 1].version if len(ended) > limit else None
+    return JobPage([*pending, *ended[:limit]], None if last is None else str(last + 1))
 
 
 def read_job(source: Source, address: str, job: str) -> JobRow:

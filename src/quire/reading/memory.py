@@ -41,12 +41,10 @@ def recall(
         scopes = source.scopes(scope)[:_MAX_SCOPES]
     else:
         scopes = [source.place(place_at(scope=scope, conversation=conversation)).scope]
-    quotes: list[Quote] = []
+    quotes, checked = list[Quote](), checked_tiers(tiers)
     for name in scopes:
         memory = Memory.of(source.store, name, zone=zone)
-        quotes += recalled(
-            memory, question, tiers=checked_tiers(tiers), conversation=conversation, limit=limit
-        )
+        quotes += recalled(memory, question, tiers=checked, conversation=conversation, limit=limit)
     rows, used = quote_rows(quotes, counter_for(DEFAULT_MODEL).count, budget, limit)
     return Recalled(question=question, scope=scope, budget=budget, tokens=used, found=rows)
 

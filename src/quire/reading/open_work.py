@@ -14,7 +14,7 @@ _MAX_OPENED = 200
 
 
 class OpenWork(Record, frozen=True):
-    """The first jobs and calls; a call has the `address` of its conversation."""
+    """The first open jobs and calls; a call has the `address` of its conversation."""
 
     jobs: Sequence[JobRow]
     calls: Sequence[dict[str, Any]]
@@ -27,16 +27,16 @@ def list_open_work(source: Source, limit: Limit = 50) -> OpenWork:
     Conversations that cannot be read are left out; `list_conversations` reports them.
     """
     jobs, calls = list_open_jobs(source, limit=limit), list[dict[str, Any]]()
-    known, source.without_calls = source.without_calls, {}
+    versions, source.without_calls = source.without_calls, {}
     for place, version, _ in source.recent()[:_MAX_OPENED]:
-        if known.get(place) == version:
+        if versions.get(place) == version:
             source.without_calls[place] = version
             continue
         with suppress(QuireError):  # damaged or sealed
             session = source.session(place)
             names = [name for name in session.transcripts if session.calls.list_open(name)]
-            for open_calls in [list_calls(source, str(place), name, limit=1)["open"] for name in names]:
-                calls += [call | {"address": str(place)} for call in open_calls]
+            pages = [list_calls(source, str(place), name, limit=1) for name in names]
+            calls += [call | {"address": str(place)} for page in pages for call in page["open"]]
             if not names:
                 source.without_calls[place] = version
     return OpenWork(jobs=jobs.jobs, calls=calls[:limit], has_more=jobs.next is not None or len(calls) > limit)

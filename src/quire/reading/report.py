@@ -39,8 +39,9 @@ _OVERSIZED = 40_000
 class Report(Record, frozen=True):
     """What the requests of a store `since` a time used and wasted.
 
-    `first` is the median of the seconds to the first token. Costs are in USD at list prices; `prices_of` is
-    their month. `unpriced` counts the requests without a price. `breaks` are cache breaks by cause.
+    `cached` is the share of the input that a cache served, and `first` the median of the seconds to the first
+    token. Costs are in USD at list prices; `prices_of` is their month. `unpriced` counts the requests without
+    a price. `breaks` are cache breaks by cause, `unused` are tools, and `repeated` are calls.
     """
 
     since: float
@@ -71,8 +72,8 @@ class _Sums:
         self.models: dict[str, Spending] = {}
         self.breaks: dict[str, dict[str, Any]] = {}
         self.items: dict[str, tuple[int, str, Item]] = {}
-        self.offered: dict[str, list[int]] = {}
-        self.called = Counter[str]()
+        self.tool_sizes: dict[str, list[int]] = {}
+        self.call_counts = Counter[str]()
         self.repeated = list[Fields]()
 
     def add(self, session: Session, since: float) -> None:
@@ -96,21 +97,21 @@ class _Sums:
         self.requests += 1
         self.spending += spent
         self.models[model] = self.models.get(model, Spending()) + spent
-        compared = None if before is None else compare_requests(before, receipt)
-        cause = None if compared is None else compared.cause
-        if before is None or compared is None or cause is None or cause.name == "short":
+        comparison = None if before is None else compare_requests(before, receipt)
+        cause = None if comparison is None else comparison.cause
+        if before is None or comparison is None or cause is None or cause.name == "short":
             return
         row = self.breaks.setdefault(cause.name, {"requests": 0, "tokens": 0, "cost": 0.0, "last": ""})
         row["requests"] += 1
-        row["tokens"] += _tokens_not_served(before, receipt, compared)
-        row["cost"] += compared.cost or 0.0
+        row["tokens"] += _tokens_not_served(before, receipt, comparison)
+        row["cost"] += comparison.cost or 0.0
         row["last"] = f"{address}: {cause.reason}"
 
     def _add_items(self, session: Session, last: Kept) -> None:
         address, calls, counter = str(session.place), Counter[tuple[str, str]](), counter_of(session)
         for item in session.view().recorded():
             if isinstance(item, ToolCall):
-                self.called[item.name] += 1
+                self.call_counts[item.name] += 1
                 calls[item.name, item.arguments] += 1
             self.items[item.id] = len(text_of(item)), address, item
         if len(self.items) > 10 * _ROWS:
@@ -120,7 +121,7 @@ class _Sums:
                 row = {"address": address, "name": name, "arguments": arguments[:_EXCERPT], "times": times}
                 self.repeated.append(row)
         for tool in [] if last.is_bare else single_definitions(last.tools):
-            self.offered.setdefault(read_definition(tool)[0], []).append(schema_tokens([tool], counter))
+            self.tool_sizes.setdefault(read_definition(tool)[0], []).append(schema_tokens([tool], counter))
 
     def largest(self, source: Source) -> Iterator[Fields]:
         """Yield the largest items with their tokens."""
@@ -143,8 +144,8 @@ def write_report(source: Source, since: float = 0.0) -> Report:
     spent = sums.spending
     unused = [
         {"name": name, "tokens": max(sizes), "conversations": len(sizes)}
-        for name, sizes in sums.offered.items()
-        if not sums.called[name]
+        for name, sizes in sums.tool_sizes.items()
+        if not sums.call_counts[name]
     ]
     models = [
         {
@@ -180,31 +181,32 @@ def write_report(source: Source, since: float = 0.0) -> Report:
 # Warnings
 
 
-def describe_break(before: Kept, receipt: Kept, compared: Comparison) -> list[str]:
+def describe_break(before: Kept, receipt: Kept, comparison: Comparison) -> list[str]:
     """Describe a cache break: its cause, its cost, and the first changed bytes; nothing if there is none."""
-    if compared.cause is None or compared.cause.name == "short":
+    if comparison.cause is None or comparison.cause.name == "short":
         return []
-    tokens = _tokens_not_served(before, receipt, compared)
+    tokens = _tokens_not_served(before, receipt, comparison)
     if tokens < _MIN_RESENT_TOKENS:
         return []
-    cost = f", {compared.cost:.4f} USD more" if compared.cost and compared.cost >= _MIN_SHOWN_COST else ""
-    text = f"cache break: {compared.cause.reason}; {tokens:,} tokens were not served{cost}"
-    if compared.cause.name not in _AT_START:
+    extra = comparison.cost or 0.0
+    cost = f", {extra:.4f} USD more" if extra >= _MIN_SHOWN_COST else ""
+    text = f"cache break: {comparison.cause.reason}; {tokens:,} tokens were not served{cost}"
+    if comparison.cause.name not in _AT_START:
         return [text]
     try:
-        first = first_change(before, receipt)
+        change = first_change(before, receipt)
     except QuireError:
         return [text]
-    if first is None:
+    if change is None:
         return [text]
-    old, new = (repr(value[:_EXCERPT]) for value in (first.was, first.now))
-    return [f"{text}; byte {first.byte:,}, {first.path}: {old} → {new}"]
+    old, new = (repr(value[:_EXCERPT]) for value in (change.was, change.now))
+    return [f"{text}; byte {change.byte:,}, {change.path}: {old} → {new}"]
 
 
-def _tokens_not_served(before: Kept, receipt: Kept, compared: Comparison) -> int:
+def _tokens_not_served(before: Kept, receipt: Kept, comparison: Comparison) -> int:
     """The tokens that the cache did not serve; after a change at the start, all that follow it."""
-    is_start = compared.cause is not None and compared.cause.name in _AT_START
-    return min(before.tokens, receipt.tokens) - compared.tokens if is_start else compared.again
+    is_start = comparison.cause is not None and comparison.cause.name in _AT_START
+    return min(before.tokens, receipt.tokens) - comparison.tokens if is_start else comparison.again
 
 
 def find_waste(view: View, tools: Sequence[Definition], tool_tokens: int, tokens: int) -> list[str]:

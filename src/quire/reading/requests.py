@@ -25,7 +25,8 @@ class RequestRow(Record, frozen=True, omit_defaults=True):
     """A sent request. `question` is the beginning of the message that it answers.
 
     `predicted` is the share of it that equals the beginning of the request before, `reported` the share that
-    a cache served. `again` are repeated tokens that no cache served, `again_cost` their extra cost.
+    a cache served. `again` are repeated tokens that no cache served, `again_cost` their extra cost. If it
+    `is_bare`, its content was forgotten or not kept.
     """
 
     version: int
@@ -62,7 +63,7 @@ def list_requests(
 
 
 def _row_fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
-    spent, compared = kept.spending, None if before is None else compare_requests(before, kept)
+    spent, comparison = kept.spending, None if before is None else compare_requests(before, kept)
     names = ("version", "provider", "model", "tokens", "available", "is_bare")
     fields: dict[str, Any] = {
         **{name: getattr(kept, name) for name in names},
@@ -71,14 +72,14 @@ def _row_fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
         "reported": spent.cached,
         "cost": spent.cost if spent.requests and not spent.unpriced else None,
     }
-    if compared is None:
+    if comparison is None:
         return fields
     return {
         **fields,
-        "predicted": compared.share,
-        "cause": None if compared.cause is None else compared.cause._asdict(),
-        "again": compared.again,
-        "again_cost": compared.cost,
+        "predicted": comparison.share,
+        "cause": None if comparison.cause is None else comparison.cause._asdict(),
+        "again": comparison.again,
+        "again_cost": comparison.cost,
     }
 
 
@@ -87,16 +88,22 @@ def question_of(kept: Kept) -> str:
     if kept.is_bare:
         return ""
     view = kept.view
-    last = () if view is None else (view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:])
-    shown = (item for item in reversed(kept.items) if isinstance(item, Message) and item.role == "user")
-    return " ".join(next((text_of(item)[:_EXCERPT] for item in last or shown), "").split())
+    users: list[Item]
+    if view is None:
+        users = [item for item in kept.items if isinstance(item, Message) and item.role == "user"]
+    else:
+        users = [view.log.item(at) for at in view.log.positions("users", 0, view.end)[-1:]]
+    return " ".join(text_of(users[-1])[:_EXCERPT].split()) if users else ""
 
 
 # One request
 
 
 class Request(RequestRow, frozen=True, kw_only=True):
-    """One request: its budget, every candidate, its parameters, and the differences from the one before."""
+    """One request: its budget, every candidate, its parameters, and the differences from the one `before`.
+
+    `next` is the version of the request after it. `fault` says why there are no `parameters`.
+    """
 
     reserve: int | None
     error: float | None
@@ -183,10 +190,11 @@ def _difference(before: Kept, kept: Kept) -> Fields:
         for name, items in changes.items()
     }
     try:
-        ours, theirs, first = kept.parameters or {}, before.parameters or {}, first_change(before, kept)
+        new_values, old_values = kept.parameters or {}, before.parameters or {}
+        first = first_change(before, kept)
     except QuireError as fault:
         return difference | {"fault": str(fault)}
-    names = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+    names = [name for name in {**old_values, **new_values} if old_values.get(name) != new_values.get(name)]
     return difference | {"parameters": names, "first": None if first is None else first._asdict()}
 
 
@@ -216,7 +224,7 @@ def read_bytes(
 ) -> dict[str, Any]:
     """Return the JSON that was sent, in segments (fields, and elements of lists), or as one text.
 
-    They begin with segment `start`, or a little before the segment that has a `byte` and is split there.
+    They begin with number `start`, or two before the one that contains `byte`. That one is split at the byte.
     """
     kept = _request_with_neighbours(source, address, version)[0]
     payload = kept.request()
@@ -226,8 +234,8 @@ def read_bytes(
     first = min(start or 0, len(segments))
     if byte is not None and start is None:
         ends = (segment.start + len(segment.data) for segment in segments)
-        behind = (index for index, end in enumerate(ends) if end > byte)
-        first = max(next(behind, len(segments)) - 2, 0)
+        split = next((index for index, end in enumerate(ends) if end > byte), len(segments))
+        first = max(split - 2, 0)
     items = _items_in(kept, segments)
     indexes = range(first, min(first + _MAX_SEGMENTS, len(segments)))
     rows = [_segment_row(segments[index], byte, items.get(index, ())) for index in indexes]
@@ -239,7 +247,7 @@ def _segments(payload: Mapping[str, Any]) -> Iterator[_Segment]:
     for name, value in payload.items():
         parts = entries_in(value)
         is_list = bool(parts)
-        at += len(encode(name)) + 1 + is_list
+        at += len(encode(name)) + 1 + is_list  # the name, a colon, and the bracket of a list
         for index, part in enumerate(parts or [value]):
             data = encode(part)
             yield _Segment(f"{name}[{index}]" if is_list else name, at, data)

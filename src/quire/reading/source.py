@@ -22,10 +22,10 @@ Count = Annotated[int, Meta(ge=0, le=10**15)]
 
 MAX_ROWS = 200
 Limit = Annotated[int, Meta(ge=1, le=MAX_ROWS)]
-"""The most rows of a page."""
+"""How many rows a page may have."""
 
 Fields = Mapping[str, Any]
-"""The fields of a named tuple, such as `quire.context.Entry`."""
+"""A row as a dict, such as the fields of a `quire.context.Entry`."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class Source:
 
     def recent(self) -> list[Recent]:
         """The conversations within the scope, latest first, without reserved ones."""
-        return [found for found in self.store.recent(self.scope) if not is_reserved(found.place.conversation)]
+        return [row for row in self.store.recent(self.scope) if not is_reserved(row.place.conversation)]
 
     def scopes(self, name: str | None) -> list[str]:
         """The scopes with a name, or all, latest first; a conversation without a scope is a scope of its own.
@@ -86,10 +86,10 @@ class Source:
         scopes = list(dict.fromkeys(place.scope for place in wanted))
         if not scopes:
             names = list(dict.fromkeys(place.named for place in places if place.named))[:_MAX_NAMED]
-            known = ", ".join(repr(cut(known_name)) for known_name in sorted(names)) or "none"
+            choices = ", ".join(repr(cut(scope)) for scope in sorted(names)) or "none"
             if not name:
-                raise UnknownId(f"there is no conversation without a scope here; name a scope: {known}")
-            raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {known}")
+                raise UnknownId(f"there is no conversation without a scope here; name a scope: {choices}")
+            raise UnknownId(f"there is nothing in the scope {cut(name)!r} here; there are {choices}")
         return scopes
 
 

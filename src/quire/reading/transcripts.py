@@ -25,8 +25,9 @@ _UNFOLDED = 4
 class Row(Record, frozen=True, omit_defaults=True):
     """A row of a transcript: an item, an edit, a summary, or a fold of `count` hidden items.
 
-    `seen` says whether a request showed the item to the model; it is None if no later request is known.
-    `of` is the kind of the first item that an edit is about.
+    `sort` is one of these. `by` is the edit that gave the item its `state`. For an edit, `undo` is what undid
+    it, and `of` the kind of the first item that it is about. `seen` says whether a request showed the item to
+    the model; it is None if no later request is known.
     """
 
     sort: str
@@ -88,36 +89,37 @@ def describe_conversation(
     source: Source, address: str, transcript: str = MAIN, at: Count | None = None
 ) -> dict[str, Any]:
     """Return the figures of a conversation, without reading its items."""
-    shown = _version(source, address, transcript, at)
-    session, spent = shown.session, shown.session.spending
+    snapshot = _version(source, address, transcript, at)
+    session, spent = snapshot.session, snapshot.session.spending
     requests, place = session.receipts.versions(), session.place
     counts = {"requests": len(requests), "compactions": len(past_compactions(session))}
     branches = family(source.store, place, _MAX_BRANCHES)
     return {
         "address": str(place),
-        "version": shown.version,
+        "version": snapshot.version,
         "transcripts": list(session.transcripts),
         "spending": {"tokens": spent.tokens, "cost": spent.cost, "unpriced": spent.unpriced},
-        "counts": counts | {"steps": len(shown.view.open_calls())},
+        "counts": counts | {"steps": len(snapshot.view.open_calls())},
         "is_file": source.is_file,
-        "marks": _marks(shown, requests),
+        "marks": _marks(snapshot, requests),
         "branches": [branch._asdict() | {"place": str(branch.place)} for branch in branches],
     }
 
 
 def measure(source: Source, address: str, transcript: str = MAIN, at: Count | None = None) -> dict[str, Any]:
     """Return the size of a version. Unlike `describe_conversation`, it may have to read and count items."""
-    shown = _version(source, address, transcript, at)
-    tokens = shown.view.tokens(counter_of(shown.session))
-    return {"tokens": tokens, "shown": len(shown.view), "recorded": shown.view.end}
+    snapshot = _version(source, address, transcript, at)
+    tokens = snapshot.view.tokens(counter_of(snapshot.session))
+    return {"tokens": tokens, "shown": len(snapshot.view), "recorded": snapshot.view.end}
 
 
-def _marks(shown: _Version, requests: Sequence[int]) -> dict[str, list[int]]:
+def _marks(snapshot: _Version, requests: Sequence[int]) -> dict[str, list[int]]:
     """The versions of user messages, edits and requests; if they are many, neighbours share a mark."""
     kinds: tuple[IndexKind, ...] = ("users", "edits")
-    positions = {kind: shown.view.log.positions(kind, shown.inherited, shown.view.end) for kind in kinds}
-    versions = {kind: [shown.versions[position] for position in row] for kind, row in positions.items()}
-    width = shown.version // _MAX_MARKS + 1
+    view = snapshot.view
+    positions = {kind: view.log.positions(kind, snapshot.inherited, view.end) for kind in kinds}
+    versions = {kind: [snapshot.versions[position] for position in row] for kind, row in positions.items()}
+    width = snapshot.version // _MAX_MARKS + 1
     rows = [*versions.items(), ("requests", requests)]
     return {kind: list({at // width: at for at in row}.values()) for kind, row in rows}
 
@@ -141,45 +143,45 @@ def read_transcript(
     Hidden items are folded, unless `flat`. Each item says whether a `request` showed it to the model; "last"
     is the last request at that version.
     """
-    shown = _version(source, address, transcript, at)
-    view, edits = shown.view, shown.view.edits_in_force.edits.values()
+    snapshot = _version(source, address, transcript, at)
+    view, edits = snapshot.view, snapshot.view.edits_in_force.edits.values()
     flat_rows = (Stretch("item", position, position + 1) for position in range(view.end))
     rows = list(flat_rows if flat else laid_out(view))
-    at_item = view.log.find(item, view.end)
-    indexes = (n for n, row in enumerate(rows) if at_item is not None and row.start <= at_item < row.stop)
+    item_at = view.log.find(item, view.end)
+    indexes = (n for n, row in enumerate(rows) if item_at is not None and row.start <= item_at < row.stop)
     page = _rows(len(rows), limit, start, next(indexes, len(rows)))
     page_rows = rows[page.start : page.stop]
     view.log.load(Run(row.start, row.stop) for row in page_rows if row.sort != "fold")
     undone = {edit.target: edit.id for edit in edits if isinstance(edit, Undo)}
-    kept, counter = _request(shown, request), counter_of(shown.session)
+    kept, counter = _request(snapshot, request), counter_of(snapshot.session)
     return Page(
-        inherited=shown.inherited,
+        inherited=snapshot.inherited,
         start=page.start,
         length=len(rows),
-        item=at_item,
+        item=item_at,
         request=None if kept is None else kept.version,
-        rows=[_row(shown, row, undone, counter, kept) for row in page_rows],
+        rows=[_row(snapshot, row, undone, counter, kept) for row in page_rows],
     )
 
 
-def _request(shown: _Version, name: str) -> Kept | None:
-    receipts = shown.session.receipts
+def _request(snapshot: _Version, name: str) -> Kept | None:
+    receipts = snapshot.session.receipts
     if name != "last":
         return request_named(receipts, name) if name else None
-    is_now = shown.version == shown.session.version
+    is_now = snapshot.version == snapshot.session.version
     latest_first = reversed(receipts[-1 if is_now else 0 :])
-    return next((request for request in latest_first if request.version <= shown.version), None)
+    return next((request for request in latest_first if request.version <= snapshot.version), None)
 
 
 def _row(
-    shown: _Version, row: Stretch, undone: Mapping[str, str], counter: Counter, kept: Kept | None
+    snapshot: _Version, row: Stretch, undone: Mapping[str, str], counter: Counter, kept: Kept | None
 ) -> Row:
-    view, at = shown.view, row.start
+    view, at = snapshot.view, row.start
     if row.sort == "fold":
         edits = view.log.positions("edits", at, row.stop)
         inner = next((position for position in range(at, row.stop) if position not in edits), at)
         state, by = view.fate(view.log.id_at(inner))
-        count, version = row.stop - at - len(edits), shown.versions[at]
+        count, version = row.stop - at - len(edits), snapshot.versions[at]
         return Row(sort="fold", position=at, version=version, state=state, by=by, stop=row.stop, count=count)
     item, (state, by) = view.log.item(at), view.fate_at(at)
     stub = view.shown_at(at) if state == "masked" else None
@@ -187,7 +189,7 @@ def _row(
     return Row(
         sort=("summary" if row.sort == "summary" else "edit") if is_edit(item) else row.sort,
         position=at,
-        version=shown.versions[at],
+        version=snapshot.versions[at],
         state=state,
         by=by,
         item=describe(item, counter, view=view),

@@ -68,7 +68,7 @@ def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str
         target: Item | None = session.view(name).get(item)
     else:  # a section may have made it
         shown = () if chosen is None or chosen.is_bare else chosen.items
-        target = next((made for made in shown if made.id == item), None)
+        target = next((shown_item for shown_item in shown if shown_item.id == item), None)
     if target is None:
         raise UnknownId(f"there is no item {cut(item)!r} here")
     sent = [(kept, is_seen) for kept in receipts if (is_seen := kept.shows(target)) is not None]
@@ -97,7 +97,7 @@ def _entry(kept: Kept | None, item: Item) -> tuple[Fields | None, str | None]:
         return None, f"it was recorded after the request at version {kept.version:,}"
     try:
         return kept.explain(item)._asdict(), None
-    except LookupError as fault:  # it was no candidate, or its entry was forgotten
+    except LookupError as fault:  # the item was no candidate, or its entry was forgotten
         return None, str(fault)
 
 

@@ -31,7 +31,7 @@ from quire.service.metrics import CONTENT_TYPE
 from quire.service.openai import OpenAI
 from quire.service.openapi import Accepted, description, operation, routes_of
 from quire.service.problems import Problem, document, problem_of, unavailable
-from quire.service.runner import MAX_DELAY, LocalRunner, Runner
+from quire.service.runner import MAX_DELAY_SECONDS, LocalRunner, Runner
 from quire.service.service import Address, Service, converted, digest_of, job_id_of, query_of, trace_of
 from quire.session import (
     Job,
@@ -48,11 +48,11 @@ from quire.stores import place_at
 from quire.stores.threads import STORE
 
 _MAX_VERSION = 10**15
-_MAX_WAIT = 600.0
-_READY = 5.0
-"""Seconds in which the store of a ready service has to answer."""
+_MAX_WAIT_SECONDS = 600.0
+_READY_SECONDS = 5.0
+"""The time in which the store of a ready service has to answer."""
 
-Seconds = Annotated[float, Meta(ge=0, le=MAX_DELAY)]
+Seconds = Annotated[float, Meta(ge=0, le=MAX_DELAY_SECONDS)]
 
 
 # Requests
@@ -253,7 +253,7 @@ class _Routes:
         if self._service.is_stopping:
             raise unavailable("the service is stopping")
         try:
-            async with asyncio.timeout(_READY):
+            async with asyncio.timeout(_READY_SECONDS):
                 await STORE.do(self._service.node.store.version, place_at(conversation="ready"))
         except TimeoutError:
             raise unavailable("the store does not answer") from None
@@ -505,11 +505,8 @@ class _Routes:
         return self._service.source(address), str(address.place)
 
     def _scope(self, request: Request) -> tuple[Source, str]:
-        """A source that reads the caller's conversations with an agent, and the prefix of their addresses.
-
-        If each conversation is a scope of its own, the common part of these scopes ends with a slash.
-        """
-        # The name of the conversation does not matter: all conversations of the caller have this scope.
+        """A source that reads the caller's conversations with an agent, and the prefix of their addresses."""
+        # Without keys each conversation has a scope of its own. Their prefix `agent/` is no scope.
         named = self._service.address(request, _name(request, "agent"), "list").place.named
         source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
         return source, f"{quote(named, safe='')}/"
@@ -549,7 +546,7 @@ def _preferred_wait(request: Request) -> float:
     for preference in request.headers.get("prefer", "").split(","):
         name, _, seconds = preference.strip().partition("=")
         if name.lower() == "wait" and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
-            return min(float(seconds), _MAX_WAIT)
+            return min(float(seconds), _MAX_WAIT_SECONDS)
     return 0.0
 
 

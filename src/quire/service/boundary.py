@@ -15,7 +15,7 @@ from quire.service.problems import Problem, document, problem_of
 
 logger = logging.getLogger("quire.service")
 
-OPEN = ("/health", "/ready", "/openapi.json")
+_KEYLESS_PATHS = ("/health", "/ready", "/openapi.json")
 """The paths that need no key."""
 
 CALLER = "quire.caller"
@@ -107,11 +107,11 @@ class Boundary:
             _check_local(scope, headers)
             scope[CALLER] = Caller()
             await self._app(scope, receive_bounded, send)
-        elif scope["path"] in OPEN:
+        elif scope["path"] in _KEYLESS_PATHS:
             await self._app(scope, receive_bounded, send)
         else:
-            key, user = headers.get("authorization", ""), headers.get("quire-user")
-            with self._keys.admit(key, user) as scope[CALLER]:
+            authorization, user = headers.get("authorization", ""), headers.get("quire-user")
+            with self._keys.admit(authorization, user) as scope[CALLER]:
                 await self._app(scope, receive_bounded, send)
 
     def _too_large(self) -> Problem:

@@ -43,7 +43,7 @@ QUEUE, TURN = "quire-turns", "quire-turn"
 APPLICATION, VERSION = "quire", "1"
 """The application and version of the workflows. Fixed, so that a new release does the jobs of an old one."""
 
-_COUNT_INTERVAL = 1.0
+_COUNT_SECONDS = 1.0
 """Seconds between two counts of open jobs."""
 
 WORK = "quire_work"
@@ -77,7 +77,7 @@ class Reference(NamedTuple):
 
     @property
     def address(self) -> bytes:
-        """The key of its conversation, and of its queue partition: one job of it runs at a time."""
+        """The digest of its conversation. It names a partition of the queue, which runs one job at a time."""
         return address_of(Address(*self[:3]).place)
 
 
@@ -98,14 +98,14 @@ class Database:
             dbos.DBOS.migrate(self.store.link.url)
 
     async def find(self, address: str, job: str) -> Reference | None:
-        """The job of a workflow, unless it has ended or its conversation was removed."""
+        """The job with the digests of a workflow, unless it has ended or its conversation was removed."""
         place = await STORE.do(self.store.place_of, bytes.fromhex(address))
         if place is None:
             return None
-        where = Address.of(place)
-        session = await STORE.do(self.node.session, *where)
+        conversation = Address.of(place)
+        session = await STORE.do(self.node.session, *conversation)
         await session.aio.refresh()
-        references = (Reference(*where, pending.id) for pending in session.jobs.pending())
+        references = (Reference(*conversation, pending.id) for pending in session.jobs.pending())
         return next((reference for reference in references if reference.id == job), None)
 
     def accept(self, reference: Reference, job: Job, *, wakes: bool = True) -> Submission:
@@ -123,8 +123,8 @@ class Database:
         def record(connection: Connection[Any]) -> int:
             with connection.transaction(), self.store.joining(connection):
                 log.catch_up()
-                if (known := version_before_job(log, job.id)) is not None:
-                    return known  # recorded and enqueued before
+                if (accepted := version_before_job(log, job.id)) is not None:
+                    return accepted  # the job was recorded and enqueued before
                 version = accept_job(parts_of(session).writer, job)
                 connection.execute(_ENQUEUE, _workflow(reference, job, version))
                 if wakes:
@@ -237,19 +237,19 @@ class DurableRunner:
             self._counting.cancel()
 
     async def _count(self) -> None:
-        def counted(connection: Any) -> int:
+        def count_open(connection: Any) -> int:
             return int(connection.execute(_COUNT_OPEN, [QUEUE, ["ENQUEUED", "PENDING"]]).fetchone()[0])
 
         while True:
             try:
-                self._load = await STORE.do(self._database.store.link.run, counted)
+                self._load = await STORE.do(self._database.store.link.run, count_open)
             except StoreError as fault:
                 logger.warning("open jobs could not be counted: %s", fault)
-            await asyncio.sleep(_COUNT_INTERVAL)
+            await asyncio.sleep(_COUNT_SECONDS)
 
 
 def _workflow(reference: Reference, job: Job, version: int) -> dict[str, Any]:
-    """The parameters of the workflow of a job. Its priority is the version, as clocks of machines differ."""
+    """The parameters of a workflow. Its priority is the version, since the clocks of machines differ."""
     return {
         "workflow": TURN,
         "queue": QUEUE,

@@ -29,22 +29,22 @@ from quire.stores.streams import JOBS, USAGE
 from quire.stores.threads import STORE
 from quire.tokens import Usage
 
-ALIVE, ALIVE_SIGN = 15.0, b": alive\n\n"
+KEEP_ALIVE_SECONDS, KEEP_ALIVE = 15.0, b": alive\n\n"
 """The seconds between two keep-alives of a stream, and their bytes."""
 
-_PAGE, _LARGE = 16, 2**16
-"""Entries that a reader that is behind reads at once, and the bytes after which it reads just one next."""
+_PAGE_ENTRIES, _LARGE_PAGE_BYTES = 16, 2**16
+"""How many entries a reader that is behind reads at once. After a page of more bytes it reads one entry."""
 
-_FRESH, _INTERVAL = 5.0, 0.05
+_FRESH_SECONDS, _READ_INTERVAL_SECONDS = 5.0, 0.05
 """Seconds for which a reader counts as up to date after it reached the end, and seconds between two reads."""
 
-_QUIET = 1.0
-"""Seconds without a piece of a running answer after which entries that others recorded are sent."""
+_QUIET_SECONDS = 1.0
+"""If a running answer has no piece for so long, entries that others recorded are sent."""
 
 _MODEL_KINDS = ("tool_call", "reasoning")
 
 T = TypeVar("T")
-Name = Literal["accepted", "begun", "item", "words", "thoughts", "ended", "reset"]
+EventName = Literal["accepted", "begun", "item", "words", "thoughts", "ended", "reset"]
 
 
 class Cursor(NamedTuple):
@@ -72,7 +72,7 @@ class Event(NamedTuple):
     """Something that happened. The item of an `item` is raw JSON, as it is stored."""
 
     id: str
-    name: Name
+    name: EventName
     version: int
     """The version up to which the reader has all events."""
     data: Mapping[str, Any]
@@ -110,7 +110,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Watched:
-    """A conversation that has readers."""
+    """A conversation that has readers: what wakes them, and how often it changed."""
 
     def __init__(self) -> None:
         self.wakes: dict[asyncio.Event, None] = {}
@@ -190,13 +190,13 @@ class Reader:
         self._unstreamed: set[str] = set()  # jobs without words
         self._claim: str | None = None
         self._buffer: deque[Stored] = deque()  # entries that were read and have no event yet
-        self._page_size, self._min_version = 1, 0
-        self._read_at = self._end_at = -_FRESH  # when it last read, and when it last reached the end
+        self._page_size, self._min_version = 1, 0  # a shorter log was removed
+        self._read_at = self._end_at = -_FRESH_SECONDS  # when it last read, and when it last reached the end
         self.spent = Spending()
         """What the job has spent so far."""
 
     async def events(self, until: str | None = None) -> AsyncGenerator[Event | None, None]:
-        """The events, without an end or until an accepted job has ended; `None` is a keep-alive.
+        """All events, or those until the accepted job `until` has ended; `None` is a keep-alive.
 
         If the conversation is removed, the job ends too.
         """
@@ -223,9 +223,9 @@ class Reader:
                 if self._readers.is_closed:
                     continue
                 self._readers.watch(self._store, self._place)
-                if not self._is_streaming and not await wait_for(wake, ALIVE):
+                if not self._is_streaming and not await wait_for(wake, KEEP_ALIVE_SECONDS):
                     yield None
-                await asyncio.sleep(max(self._read_at + _INTERVAL - time.monotonic(), 0))
+                await asyncio.sleep(max(self._read_at + _READ_INTERVAL_SECONDS - time.monotonic(), 0))
 
     async def until_ended(self, job: str) -> None:
         """Wait until a new job has ended, if the runner can tell, or until the service stops."""
@@ -244,10 +244,10 @@ class Reader:
         yield b"retry: 1000\n\n"
         async with aclosing(self.events(until)) as events:
             async for event in events:
-                yield ALIVE_SIGN if event is None else event.encoded()
+                yield KEEP_ALIVE if event is None else event.encoded()
 
     async def _next(self, wake: asyncio.Event) -> AsyncGenerator[Event | None, None]:
-        """All events by now; while a job is streamed, all until it has ended."""
+        """The events recorded by now; while a job is streamed, first all events until it has ended."""
         if self._is_streaming:
             async with aclosing(self._streamed(wake)) as streamed:
                 async for event in streamed:
@@ -256,23 +256,23 @@ class Reader:
             yield recorded
 
     async def _recorded(
-        self, until: str | None = None, *, before: Sequence[str] = ()
+        self, last_item: str | None = None, *, before: Sequence[str] = ()
     ) -> AsyncGenerator[Event, None]:
-        """The events of recorded entries.
+        """The events of recorded entries, up to the end of the log.
 
-        They end with the item `until`, before the first item whose author is one of `before`, where a
-        streamed job begins, or else at the end of the log. If another process has claimed the job, all
-        entries up to its claim are sent, whoever their authors are.
+        They end earlier with the item `last_item`, with the beginning of a streamed job, or before an item
+        whose author is one of `before`. This does not hold for entries before a claim of another process:
+        they are all sent, whoever their authors are.
         """
         job, is_end = self._job, False
         while not is_end:
-            if until is None or not self._is_buffered(until):
+            if last_item is None or not self._is_buffered(last_item):
                 is_end = await self._read()
             if self._version < 0:
                 self._version, self._job, self._number = 0, "", 0
                 yield self._event("reset", {})
-            if until is not None and is_end and not self._is_buffered(until):
-                return  # it was sent before
+            if last_item is not None and is_end and not self._is_buffered(last_item):
+                return  # the item was sent before
             claims = filter(self._is_new_claim, self._buffer)
             last_claim = max((stored.version for stored in claims), default=0)
             while self._buffer:
@@ -284,7 +284,7 @@ class Reader:
                 event = self._event_of(stored)
                 if event is not None:
                     yield event
-                is_reached = until is not None and _read_head(stored.body).id == until
+                is_reached = last_item is not None and _read_head(stored.body).id == last_item
                 if is_reached or (self._is_streaming and self._job != job):
                     return
 
@@ -292,22 +292,22 @@ class Reader:
         return any(_read_head(stored.body).id == item_id for stored in self._buffer)
 
     async def _read(self) -> bool:
-        """Read the next entries, and return whether these are all. A removal sets the version to -1.
+        """Read the next entries, and return whether there are no more. A removal sets the version to -1.
 
         A reader that is up to date needs one query. One that is behind reads page by page.
         """
         after = self._buffer[-1].version if self._buffer else self._version
-        is_fresh = time.monotonic() - self._end_at < _FRESH
+        is_fresh = time.monotonic() - self._end_at < _FRESH_SECONDS
 
         def read() -> tuple[list[Stored], int]:
             store, place = self._store, self._place
-            if is_fresh and (found := store.read(place, after=after)):
-                return found, found[-1].version
+            if is_fresh and (entries := store.read(place, after=after)):
+                return entries, entries[-1].version
             last = store.version(place)
             end = min(last, after + self._page_size)
             try:
                 return store.read_at(place, range(after + 1, end + 1)) if end > after else [], last
-            except StoreDamaged:  # perhaps it was removed meanwhile
+            except StoreDamaged:  # perhaps the conversation was removed meanwhile
                 if (last := store.version(place)) >= end:
                     raise
                 return [], last
@@ -315,7 +315,7 @@ class Reader:
         limit = 0 if is_fresh else self._page_size
         page, last = await self._readers.read(self._place, after, limit, read)
         self._buffer.extend(page)
-        self._page_size = 1 if sum(len(stored.body) for stored in page) > _LARGE else _PAGE
+        self._page_size = 1 if sum(len(stored.body) for stored in page) > _LARGE_PAGE_BYTES else _PAGE_ENTRIES
         self._read_at = time.monotonic()
         is_end = last <= after + len(page)
         if is_end:
@@ -336,14 +336,14 @@ class Reader:
         next_piece = asyncio.ensure_future(anext(deltas, None))
         try:
             while self._job == job and not self._readers.is_closed:
-                done, _ = await asyncio.wait([next_piece], timeout=_QUIET)
+                done, _ = await asyncio.wait([next_piece], timeout=_QUIET_SECONDS)
                 if not done:
-                    quiet_seconds += _QUIET
+                    quiet_seconds += _QUIET_SECONDS
                     if wake.is_set():
                         wake.clear()
                         async for event in self._recorded():
                             yield event
-                    elif quiet_seconds >= ALIVE:
+                    elif quiet_seconds >= KEEP_ALIVE_SECONDS:
                         quiet_seconds = 0.0
                         yield None
                     continue
@@ -408,11 +408,11 @@ class Reader:
 
     def _last_claim(self) -> str | None:
         """The last claim of a job before the cursor."""
-        versions = self._store.versions_of(self._place, JOBS, before=self._version + 1, limit=_PAGE)
+        versions = self._store.versions_of(self._place, JOBS, before=self._version + 1, limit=_PAGE_ENTRIES)
         claims = map(_claim_in, reversed(self._store.read_at(self._place, versions)))
         return next((claim for claim in claims if claim is not None), None)
 
-    def _event(self, name: Name, data: Mapping[str, Any]) -> Event:
+    def _event(self, name: EventName, data: Mapping[str, Any]) -> Event:
         return Event(str(Cursor(self._version, self._job, self._number)), name, self._version, data)
 
 
@@ -428,7 +428,7 @@ _read_head = msgspec.json.Decoder(_Head).decode
 
 
 def _claim_in(stored: Stored) -> str | None:
-    """The claim in an entry; `None` if it is not one of a claim."""
+    """The name of the claim that an entry records; `None` if it records none."""
     entry = _entry_in(stored)
     return entry.lease.claim if isinstance(entry, ClaimedJob) else None
 

@@ -86,18 +86,18 @@ class Keys:
 
     @contextmanager
     def admit(self, authorization: str, user: str | None) -> Generator[Caller]:
-        """The caller with these headers; the block counts against the limits of the key."""
-        kind, _, secret = authorization.partition(" ")
+        """The caller with these headers; the block counts as one request of the key."""
+        scheme, _, secret = authorization.partition(" ")
         digest = hashlib.sha256(secret.strip().encode("utf-8", "surrogateescape")).digest()
-        found = None
-        for at, known in enumerate(self._digests):  # all of them, so that the time reveals nothing
-            if hmac.compare_digest(digest, known):
-                found = at
-        if found is None or kind.lower() != "bearer":
+        index = None
+        for at, accepted in enumerate(self._digests):  # all of them, so that the time reveals nothing
+            if hmac.compare_digest(digest, accepted):
+                index = at
+        if index is None or scheme.lower() != "bearer":
             raise Problem(401, "a valid key is needed", {"www-authenticate": "Bearer"})
-        key = self._keys[found]
+        key = self._keys[index]
         caller = Caller(key.name, _scope_of(key, user), key.agents, key.metrics, key.erases)
-        with self._limits[found].use():
+        with self._limits[index].use():
             yield caller
 
 
@@ -124,17 +124,17 @@ def _check(keys: Sequence[Key]) -> None:
     if not keys:
         raise InvalidValue("the file of keys has no key")
     for key in keys:
-        what = f"the key {key.name!r}"
-        place_at(scope=f"{key.scope}/user" if key.users else key.scope)  # raises if the scope is no scope
+        label = f"the key {key.name!r}"
+        place_at(scope=f"{key.scope}/user" if key.users else key.scope)  # raises if the scope is invalid
         if not _DIGEST.fullmatch(key.sha256):
-            raise InvalidValue(f"{what}: sha256 must have 64 hexadecimal digits, in lower case")
+            raise InvalidValue(f"{label}: sha256 must have 64 hexadecimal digits, in lower case")
         if key.requests_per_minute is not None and key.requests_per_minute <= 0:
-            raise InvalidValue(f"{what}: requests_per_minute must be above 0")
+            raise InvalidValue(f"{label}: requests_per_minute must be above 0")
         if key.concurrent is not None and key.concurrent <= 0:
-            raise InvalidValue(f"{what}: concurrent must be above 0")
-        below = f"{key.scope}/"
-        if key.users and any(other.scope.startswith(below) for other in keys):
-            raise InvalidValue(f"{what} has users, so no other key may have a scope below its own")
+            raise InvalidValue(f"{label}: concurrent must be above 0")
+        prefix = f"{key.scope}/"
+        if key.users and any(other.scope.startswith(prefix) for other in keys):
+            raise InvalidValue(f"{label} has users, so no other key may have a scope below its own")
     if len({key.sha256 for key in keys}) < len(keys) or len({key.name for key in keys}) < len(keys):
         raise InvalidValue("two keys have the same name or the same sha256")
 
@@ -145,7 +145,7 @@ class _Limit:
     def __init__(self, key: Key) -> None:
         self._per_second = (key.requests_per_minute or 0.0) / 60.0
         self._capacity = max(key.requests_per_minute or 0.0, 1.0)
-        self._available, self._at = self._capacity, time.monotonic()
+        self._available, self._refilled_at = self._capacity, time.monotonic()
         self._concurrent, self._open = key.concurrent, 0
 
     @contextmanager
@@ -154,9 +154,9 @@ class _Limit:
             raise Problem(429, "too many requests at a time", {"retry-after": "1"})
         if self._per_second:
             moment = time.monotonic()
-            refilled = self._available + (moment - self._at) * self._per_second
+            refilled = self._available + (moment - self._refilled_at) * self._per_second
             self._available = min(refilled, self._capacity)
-            self._at = moment
+            self._refilled_at = moment
             if self._available < 1.0:
                 wait = int((1.0 - self._available) / self._per_second) + 1
                 raise Problem(429, "too many requests in a minute", {"retry-after": str(wait)})

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from quire.errors import Stopped
 from quire.stores.link import Connection, Link, psycopg
 
-_SUSPICION = 1.5
-"""Seconds for which a worker is suspected before it counts as dead: it may only be reconnecting."""
+_SUSPECT_SECONDS = 1.5
+"""A worker is suspected for so long before it counts as dead: it may only be reconnecting."""
 
-_RETRY = 0.25
-"""Seconds between two attempts to connect, and between two polls while a worker is suspected."""
+_RETRY_SECONDS = 0.25
+"""The time between two attempts to connect, and between two polls while a worker is suspected."""
 
-_CONNECT_TIMEOUT = 3.0
+_CONNECT_SECONDS = 3.0
 
-# So that the server and the worker soon notice a dead peer. A socket file has no such settings.
+# With these the server and the worker soon notice a dead peer. A Unix socket ignores them.
 _KEEPALIVES = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 3}
 _SERVER_KEEPALIVES = "; ".join(f"SET tcp_{name} = {value}" for name, value in _KEEPALIVES.items())
 
@@ -45,10 +45,9 @@ _MARK_DEAD = """
     UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s) AND state = 'alive'
     AND (seen < now() - make_interval(secs => %s) OR pg_try_advisory_xact_lock(hashtextextended(id, 0)))"""
 _RELEASE = "UPDATE quire.workers SET state = 'dead' WHERE id = ANY(%s)"
-# So that one worker at a time takes over from a dead one.
+# With this lock, one worker at a time takes over from a dead one.
 _LOCK_DEAD = "SELECT id FROM quire.workers WHERE state = 'dead' AND id = ANY(%s) FOR UPDATE SKIP LOCKED"
 _REMOVE_DEAD = "DELETE FROM quire.workers WHERE state = 'dead' AND seen < now() - interval '1 day'"
-
 
 CANCEL = "quire_cancel"
 """The channel on which workers are notified of cancelled jobs, by their digests."""
@@ -66,7 +65,7 @@ class Poll(NamedTuple):
 
 
 class Lease:
-    """The lease of one worker."""
+    """The lease of one worker, renewed every `beat` seconds; after `stale` seconds it counts as dead."""
 
     def __init__(self, link: Link, worker: str, queue: str, *, beat: float, stale: float) -> None:
         self._link, self._worker, self._queue = link, worker, queue
@@ -74,8 +73,8 @@ class Lease:
         self._connection: Connection[Any] | None = None
         self._has_ended = False
         self._channel, self._locks = "", set[str]()
-        self._renewed = self._reached = 0.0
-        self._suspected: dict[str, float] = {}
+        self._renewed_at = self._reached_at = 0.0
+        self._suspected_since: dict[str, float] = {}
 
     def acquire(self) -> None:
         """Acquire the lease."""
@@ -83,14 +82,14 @@ class Lease:
             connection = self._connect()
             self.lock(self._worker)  # before the other workers see the row
             connection.execute(_BEGIN, [self._worker])
-        self._reached = time.monotonic()
+        self._reached_at = time.monotonic()
 
     def poll(self, seconds: float) -> Poll:
         """Wait for a notification or a timeout, then read which workers are dead, and whether there is work.
 
         A lost connection is opened again. `Stopped` once the lease is lost.
         """
-        seconds = min(seconds, _RETRY) if self._suspected else seconds
+        seconds = min(seconds, _RETRY_SECONDS) if self._suspected_since else seconds
         while True:
             try:
                 connection = self._connect()
@@ -101,13 +100,13 @@ class Lease:
                 self._disconnect()
                 if self._has_ended:
                     raise Stopped("the lease has ended") from fault
-                if time.monotonic() - self._reached > self._stale:
+                if time.monotonic() - self._reached_at > self._stale:
                     raise Stopped("the database cannot be reached, and others may do the jobs") from fault
-                time.sleep(_RETRY)
+                time.sleep(_RETRY_SECONDS)
                 seconds = 0.0
 
     def listen(self, channel: str) -> None:
-        """Listen on a channel besides that of cancelled jobs; if it is empty, on that one alone."""
+        """Listen for cancelled jobs, and on this channel if its name is not empty."""
         self._channel = channel
         with suppress(psycopg.Error):  # the next poll connects, and listens
             self._connect().execute(_listen_to(channel).encode())
@@ -120,7 +119,7 @@ class Lease:
         return name in self._locks
 
     def take_over(self, dead: list[str], requeue: Callable[[list[str]], object]) -> None:
-        """Requeue the jobs of dead workers, unless they are back, or another worker does so."""
+        """Requeue the jobs of dead workers that are still dead and that no other worker takes over."""
         self._requeue(_MARK_DEAD, [dead, self._stale], dead, requeue)
 
     def release(self, requeue: Callable[[list[str]], object]) -> None:
@@ -128,7 +127,7 @@ class Lease:
         self._requeue(_RELEASE, [[self._worker]], [self._worker], requeue)
 
     def sweep(self) -> None:
-        """Remove workers that have been dead for a day; a worker that only hung has noticed by then."""
+        """Remove workers that have been dead for a day. By then, one that only hung has stopped."""
         self._link.run(lambda connection: connection.execute(_REMOVE_DEAD))
 
     def end(self) -> None:
@@ -137,32 +136,32 @@ class Lease:
         self._disconnect()
 
     def _disconnect(self) -> None:
-        connection, self._connection, self._renewed = self._connection, None, 0.0
+        connection, self._connection, self._renewed_at = self._connection, None, 0.0
         self._locks.clear()
-        self._suspected.clear()
+        self._suspected_since.clear()
         if connection is not None:
             connection.close()
 
     def _connect(self) -> Connection[Any]:
         if self._connection is None:
-            self._connection = self._link.connected(_CONNECT_TIMEOUT, tcp_user_timeout=5_000, **_KEEPALIVES)
+            self._connection = self._link.connected(_CONNECT_SECONDS, tcp_user_timeout=5_000, **_KEEPALIVES)
             self._connection.execute(f"{_SERVER_KEEPALIVES}; {_listen_to(self._channel)}".encode())
         return self._connection
 
     def _read_workers(self, connection: Connection[Any]) -> Poll:
         self.lock(self._worker)  # the old connection may have held it until now
         now = time.monotonic()
-        if now - self._renewed >= self._beat:
+        if now - self._renewed_at >= self._beat:
             connection.execute(_RENEW, [self._worker])
-            self._renewed = now
+            self._renewed_at = now
         rows = connection.execute(_POLL, {"queue": self._queue, "stale": self._stale}).fetchall()
-        self._reached = now
+        self._reached_at = now
         if not any(worker == self._worker and not is_dead for worker, _, is_dead, _ in rows):
             raise Stopped("this worker counts as dead, and others do its jobs")
         suspected = {worker for worker, *_, is_suspected in rows if is_suspected} - {self._worker}
-        self._suspected = {worker: self._suspected.get(worker, now) for worker in suspected}
+        self._suspected_since = {worker: self._suspected_since.get(worker, now) for worker in suspected}
         dead = {worker for worker, _, is_dead, _ in rows if is_dead}
-        dead |= {worker for worker, since in self._suspected.items() if now - since >= _SUSPICION}
+        dead |= {worker for worker, since in self._suspected_since.items() if now - since >= _SUSPECT_SECONDS}
         return Poll(sorted(dead), rows[0][1], [])
 
     def _requeue(

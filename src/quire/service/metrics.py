@@ -38,9 +38,9 @@ class Metrics:
         """Hooks that count what models and tools do."""
         return [hook(Requested)(self._requested), hook(Calling)(self._calling)]
 
-    def _histogram(self, what: str, about: str) -> Histogram:
+    def _histogram(self, subject: str, about: str) -> Histogram:
         description = f"{about}, and how long they took."
-        labels, name = (what, "fault"), f"quire_{what}_seconds"
+        labels, name = (subject, "fault"), f"quire_{subject}_seconds"
         return Histogram(name, description, labels, buckets=_SECONDS, registry=self._registry)
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:

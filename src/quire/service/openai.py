@@ -20,7 +20,7 @@ from starlette.requests import Request
 from quire.errors import InvalidValue, QuireError, UnknownId, cut
 from quire.items import JSON, Item, Message, ToolCall, ToolResult, new_id, now
 from quire.service import openai_shapes as shapes
-from quire.service.events import ALIVE_SIGN, Cursor, EventResponse
+from quire.service.events import KEEP_ALIVE, Cursor, EventResponse
 from quire.service.openai_shapes import Body
 from quire.service.openai_types import Completion, Json, ServedModel, ServedModels, ServedResponse
 from quire.service.openapi import operation
@@ -33,15 +33,15 @@ from quire.stores.threads import COMPUTING, STORE
 _CONVERSATION = "quire-conversation"
 """The header that names the conversation of a chat completion, percent-encoded."""
 
-_CANCELLING = 10.0
-"""Seconds in which a cancelled response may end before it is returned as it is."""
+_CANCEL_SECONDS = 10.0
+"""The time in which a cancelled response may end before it is returned as it is."""
 
 _Encode = Callable[[Json], bytes]
 _Shape = Callable[[ServedResponse], Any]
 
 
 class Ticket(NamedTuple):
-    """The address of a response: its agent, conversation and job, the version before it, and its time."""
+    """The address of a response: its agent, conversation and job, the version before, and its time."""
 
     agent: str
     conversation: str
@@ -149,7 +149,7 @@ class OpenAI:
             with suppress(UnknownId):  # it has ended meanwhile
                 await self._service.runner.cancel(session, *address, ticket.job)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CANCELLING):
+            async with asyncio.timeout(_CANCEL_SECONDS):
                 pending = await self._wait_for_response(ticket, address)
         assert pending is not None
         return pending
@@ -199,11 +199,11 @@ class OpenAI:
             return await self._open_session(request, parsed, name or key or new_id())
         if name is not None:
             raise InvalidValue("a request must have a conversation or a previous_response_id, not both")
-        before = Ticket.read(body.previous_response_id)
-        if before.agent != body.model:
+        previous = Ticket.read(body.previous_response_id)
+        if previous.agent != body.model:
             raise InvalidValue("model: the previous response is of another agent")
-        address, session = await self._open_session(request, parsed, before.conversation)
-        outcome = await session.jobs.outcome(before.job)
+        address, session = await self._open_session(request, parsed, previous.conversation)
+        outcome = await session.jobs.outcome(previous.job)
         if outcome is None:
             raise UnknownId("previous_response_id: there is no such response here, or it has not ended")
         is_last = not session.jobs.pending() and not await STORE.do(
@@ -245,8 +245,8 @@ class OpenAI:
     async def _events(self, ticket: Ticket, address: Address) -> AsyncGenerator[Json | None, None]:
         """The events of a response; `None` is a keep-alive."""
         response, is_begun, job = _response(ticket), False, ticket.job
-        for first in response.begin():
-            yield first
+        for begun in response.begin():
+            yield begun
         reader = self._service.reader(address, Cursor(ticket.version))
         async with aclosing(reader.events(until=job)) as events:
             async for event in events:
@@ -278,7 +278,7 @@ class OpenAI:
     async def _stream(self, ticket: Ticket, address: Address, encode: _Encode) -> AsyncGenerator[bytes]:
         async with aclosing(self._events(ticket, address)) as events:
             async for event in events:
-                yield ALIVE_SIGN if event is None else encode(event)
+                yield KEEP_ALIVE if event is None else encode(event)
 
 
 def _pending(ticket: Ticket, session: Session) -> ServedResponse:
@@ -302,7 +302,7 @@ async def _find_job(session: Session, key: str | None) -> Job | None:
     return None if version is None else Job(key)
 
 
-def _waiting(session: Session) -> dict[str, ToolCall]:
+def _waiting_calls(session: Session) -> dict[str, ToolCall]:
     return {call.call_id: call for call in session.view().pending()}
 
 
@@ -310,7 +310,7 @@ def _new_job(session: Session, items: Sequence[Item], body: Body, key: str | Non
     """The job of new items. Instructions of a client are recorded only at the beginning of a conversation."""
     is_begun, roles = session.view().revision > 0 or session.jobs.pending(), ("system", "developer")
     new = [item for item in items if not (is_begun and isinstance(item, Message) and item.role in roles)]
-    return shapes.job_of(new, _waiting(session), body, key)
+    return shapes.job_of(new, _waiting_calls(session), body, key)
 
 
 def _continuing_job(session: Session, body: Body, key: str | None) -> Job:
@@ -322,12 +322,13 @@ def _continuing_job(session: Session, body: Body, key: str | None) -> Job:
     view, items = session.view(), shapes.items_in(body)
     queued = [item for job in session.jobs.pending() for item in (*job.before, job.message)]
     recorded = [*view.log.items(0, view.revision), *queued]
-    users = list({item.id: item for item in recorded if shapes.is_of_user(item)}.values())
-    new = shapes.new_items(items, [message.content for message in users], _waiting(session))
-    new_users = [item for item in new if shapes.is_of_user(item)]
-    is_repeated = bool(users) and not new_users and not any(isinstance(item, ToolResult) for item in new)
-    last = [*users, *new_users][-1].id if users or new_users else ""
+    questions = list({item.id: item for item in recorded if shapes.is_of_user(item)}.values())
+    new = shapes.new_items(items, [message.content for message in questions], _waiting_calls(session))
+    new_questions = [item for item in new if shapes.is_of_user(item)]
+    has_results = any(isinstance(item, ToolResult) for item in new)
+    is_repeated = bool(questions) and not new_questions and not has_results
+    last_id = [*questions, *new_questions][-1].id if questions or new_questions else ""
     job = shapes.job_of(items, {}, body, key) if is_repeated else _new_job(session, new, body, key)
     if job.results:
-        return job._replace(id=key or f"{job.results[-1].call_id} of {last}")
-    return Job.of(job.message, id=last) if is_repeated else job
+        return job._replace(id=key or f"{job.results[-1].call_id} of {last_id}")
+    return Job.of(job.message, id=last_id) if is_repeated else job

@@ -95,12 +95,12 @@ def check_settings(fields: Mapping[str, msgspec.Raw], body: Body) -> tuple[str, 
     schema_in(body)
     body.tools = [] if settings.get("tool_choice") == "none" else body.tools or []
     if len(body.tools) > _MAX_TOOLS or len(bytes(fields.get("tools", b""))) > _MAX_TOOL_BYTES:
-        raise Problem(422, f"tools: at most {_MAX_TOOLS}, of {_MAX_TOOL_BYTES:,} bytes in all")
+        raise Problem(422, f"tools: a request must have at most {_MAX_TOOLS}, of {_MAX_TOOL_BYTES:,} bytes")
     tools = read_tools(body.tools, keep=False)
     if any(tool.native is not None for tool in tools):
         raise InvalidValue("tools: a tool of a client must be a function; other kinds belong to the agent")
-    known = {*body.__struct_fields__, *_SUPPORTED}
-    ignored = ", ".join(sorted(name for name in fields if name not in known and _NAME.fullmatch(name)))
+    used = {*body.__struct_fields__, *_SUPPORTED}
+    ignored = ", ".join(sorted(name for name in fields if name not in used and _NAME.fullmatch(name)))
     return ignored, [tool.name for tool in tools]
 
 
@@ -125,9 +125,11 @@ def schema_in(body: Body) -> Json:
 def items_in(body: Body) -> list[Item]:
     """The items of a request, without reasoning."""
     _check_parts("messages", body.messages)
-    _check_parts("input", sent := [] if isinstance(body.input, str) else body.input)
-    if unsupported := [str(kind) for item in sent if (kind := item.get("type", "message")) not in _INPUT]:
-        raise InvalidValue(f"input: items of the type {cut(unsupported[0])!r} are not supported here")
+    entries = [] if isinstance(body.input, str) else body.input
+    _check_parts("input", entries)
+    for kind in (entry.get("type", "message") for entry in entries):
+        if kind not in _INPUT:
+            raise InvalidValue(f"input: items of the type {cut(str(kind))!r} are not supported here")
     if body.messages:
         items = provider_for("openai").read_history({"messages": body.messages})
     else:
@@ -145,17 +147,17 @@ def _check_parts(path: str, items: Sequence[Json]) -> None:
                     raise InvalidValue(f"{path}[{at}].{name}[{index}]: this part cannot be read")
 
 
-def new_items(items: Sequence[Item], asked: Sequence[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
+def new_items(items: Sequence[Item], recorded: list[Content], waiting: Mapping[str, ToolCall]) -> list[Item]:
     """The new items of a history that is sent again, or of a request with new items only.
 
-    `asked` are the recorded messages of the user. If the items begin with these, the rest is new. Otherwise
-    all items are new, and `Conflict` is raised if there is an answer of the model among them.
+    `recorded` has the contents of the user's recorded messages. If the items begin with these messages, the
+    rest is new. Otherwise all items are new; `Conflict` if an answer of the model is among them.
     """
-    if not asked:
+    if not recorded:
         return list(items)
-    users = [at for at, item in enumerate(items) if is_of_user(item)]
-    if [items[at].content for at in users[: len(asked)]] == asked:  # type: ignore[union-attr]
-        items = items[users[len(asked) - 1] + 1 :]
+    user_indexes = [at for at, item in enumerate(items) if is_of_user(item)]
+    if [items[at].content for at in user_indexes[: len(recorded)]] == recorded:  # type: ignore[union-attr]
+        items = items[user_indexes[len(recorded) - 1] + 1 :]
         # Calls that do not wait are recorded already, with their results.
         closed = {item.call_id for item in items if isinstance(item, ToolCall)}.difference(waiting)
         added = (item for item in items if getattr(item, "call_id", None) not in closed)
@@ -202,7 +204,7 @@ def job_of(items: Iterable[Item], waiting: Mapping[str, ToolCall], body: Body, k
     unanswered = [name for name, call in calls.items() if RUN_BY_CALLER in call.extras]
     if results and unanswered:
         raise InvalidValue(f"the call {cut(unanswered[0])!r} has no result: send the results of all calls")
-    earlier = new[: -len(results) or -1]
+    earlier = new[: -len(results) or -1]  # without the results, or without the last message
     before = tuple(replace(item, extras={**item.extras, _FROM_CLIENT: True}) for item in earlier)
     options: Any = {"results": tuple(results), "tools": body.tools or (), "is_streamed": bool(body.stream)}
     options["output"] = schema_in(body)
@@ -221,8 +223,8 @@ class Response:
     """A response that grows. Each method returns the events that it causes."""
 
     def __init__(self, response_id: str, created: int, model: str, conversation: str, job: str) -> None:
-        self._number, self._index = -1, -1
-        self._name = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
+        self._number, self._index = -1, -1  # of the last event, and of the last item of the output
+        self._key = f"{blake2b(job.encode(), digest_size=12).hexdigest()}_"
         self._is_open, self._text, self._unsent = False, "", ""  # the open text, and its end not sent yet
         self._unrecorded = ""  # words whose message is not recorded yet
         self._reasoning: list[str] = []  # it follows the open text
@@ -320,14 +322,14 @@ class Response:
 
     def _message(self, status: State) -> OutputMessage:
         content = [OutputText(text=self._text)] if self._text else []
-        return OutputMessage(id=f"msg_{self._name}{self._index}", status=status, content=content)
+        return OutputMessage(id=f"msg_{self._key}{self._index}", status=status, content=content)
 
     # Events
 
     def _call_events(self, call: ToolCall) -> Iterator[Json]:
         self._index += 1
         item = OutputCall(
-            id=f"fc_{self._name}{self._index}",
+            id=f"fc_{self._key}{self._index}",
             status="completed",
             call_id=call.call_id,
             name=call.name,
@@ -343,7 +345,7 @@ class Response:
 
     def _reasoning_events(self, text: str) -> Iterator[Json]:
         self._index += 1
-        item = OutputReasoning(id=f"rs_{self._name}{self._index}", status="in_progress")
+        item = OutputReasoning(id=f"rs_{self._key}{self._index}", status="in_progress")
         place = {"item_id": item.id, "output_index": self._index, "summary_index": 0}
         part = SummaryText(text=text)
         name = "response.reasoning_summary"
@@ -360,7 +362,7 @@ class Response:
         return self._event(f"response.output_item.{name}", output_index=self._index, item=item)
 
     def _text_event(self, name: str, **fields: Any) -> Json:
-        place = {"item_id": f"msg_{self._name}{self._index}", "output_index": self._index, "content_index": 0}
+        place = {"item_id": f"msg_{self._key}{self._index}", "output_index": self._index, "content_index": 0}
         return self._event(f"response.{name}", **place, **fields)
 
     def _event(self, kind: str, **fields: Any) -> Json:
@@ -387,8 +389,7 @@ def _usage(usage: Usage) -> ResponseUsage:
 
 # Chat completions, from the events of a response
 
-ENDED = ("completed", "incomplete", "failed", "cancelled")
-"""The states of a response that has ended."""
+_ENDED_STATES = ("completed", "incomplete", "failed", "cancelled")
 
 _FINISH: Mapping[str, Finish] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -397,7 +398,7 @@ class Chat:
     """Converts the events of a response to the chunks of a chat completion."""
 
     def __init__(self, *, has_usage: bool) -> None:
-        self._has_usage, self._head, self._texts, self._calls = has_usage, dict[str, Any](), 0, 0
+        self._has_usage, self._head, self._text_count, self._call_count = has_usage, dict[str, Any](), 0, 0
 
     def chunks(self, event: Json) -> list[Json]:
         """The chunks of an event."""
@@ -409,16 +410,16 @@ class Chat:
                 self._head |= {"created": response.created_at, "model": response.model}
                 return [self._chunk({"role": "assistant", "content": ""})]
             case "response.output_item.added", OutputMessage():
-                self._texts += 1
-                return [self._chunk({"content": "\n\n"})] if self._texts > 1 else []
+                self._text_count += 1
+                return [self._chunk({"content": "\n\n"})] if self._text_count > 1 else []
             case "response.output_text.delta", _:
                 return [self._chunk({"content": event["delta"]})]
             case "response.output_item.done", OutputCall():
-                self._calls += 1
+                self._call_count += 1
                 call = msgspec.to_builtins(_chat_call(item))
-                return [self._chunk({"tool_calls": [{"index": self._calls - 1, **call}]})]
+                return [self._chunk({"tool_calls": [{"index": self._call_count - 1, **call}]})]
             case (("response.completed" | "response.incomplete" | "response.cancelled"), _):
-                finish = _finish(response, self._calls > 0)
+                finish = _finish(response, self._call_count > 0)
                 last: Json = {**self._head, "choices": [], "usage": _chat_usage(response.usage)}
                 return [self._chunk({}, finish), *([last] if self._has_usage else [])]
             case "response.failed", _:
@@ -430,7 +431,7 @@ class Chat:
     def encoded(self, event: Json) -> bytes:
         """The bytes of the chunks of an event."""
         chunks = [b"data: %b\n\n" % msgspec.json.encode(chunk) for chunk in self.chunks(event)]
-        is_last = event["type"].removeprefix("response.") in ENDED
+        is_last = event["type"].removeprefix("response.") in _ENDED_STATES
         return b"".join([*chunks, b"data: [DONE]\n\n"] if is_last else chunks)
 
     def _chunk(self, delta: Json, finish: str | None = None) -> Json:

@@ -84,8 +84,8 @@ def description(routes: Sequence[Any]) -> dict[str, Any]:
     operations = [op for route in routes if (op := getattr(route.endpoint, _MARK, None)) is not None]
     kinds: dict[Any, None] = {ProblemDocument: None, Item: None}
     kinds |= dict.fromkeys(kind for op in operations for kind in (op.body, *op.responses) if _is_json(kind))
-    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    schemas, paths = dict(zip(kinds, found, strict=True)), dict[str, dict[str, Any]]()
+    references, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    schemas, paths = dict(zip(kinds, references, strict=True)), dict[str, dict[str, Any]]()
     for op in operations:
         paths.setdefault(op.path, {})[op.method.lower()] = _describe(op, schemas)
     return {

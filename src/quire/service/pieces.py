@@ -17,20 +17,20 @@ from quire.stores.threads import STORE
 
 logger = logging.getLogger("quire.service")
 
-_BATCH = 0.1
-"""Pieces within these seconds are written together."""
+_BATCH_SECONDS = 0.1
+"""Pieces within this time are written together."""
 
 _MAX_BATCHES = 100
 """The number of batches that one query reads."""
 
-_KEEP = 600
-"""Seconds after which pieces are removed."""
+_KEEP_SECONDS = 600
+"""The age at which pieces are removed."""
 
 ENDED = -1
-"""The count of a job that has ended, for its watchers; before, it is the number of its last piece."""
+"""What watchers of a job that has ended read in place of the number of its last piece."""
 
-# Another worker may have written the first pieces. Nothing is written by a worker that lost its lease, or for
-# a conversation that was removed.
+# Another worker may have written the first pieces. A worker that lost its lease writes nothing, and no worker
+# writes for a conversation that was removed.
 _WRITE = """
     WITH written AS (
         INSERT INTO quire.pieces (job, number, address, body)
@@ -87,7 +87,7 @@ class PieceWriter:
 
     async def _write(self) -> None:
         while self._pieces:
-            await asyncio.sleep(_BATCH)
+            await asyncio.sleep(_BATCH_SECONDS)
             pieces, self._pieces = self._pieces, []
             await STORE.do(self._insert, pieces)
 
@@ -115,4 +115,4 @@ def read_pieces(store: PostgresStore, job: str, after: int) -> tuple[bool, list[
 
 def remove_pieces(store: PostgresStore) -> None:
     """Remove pieces that were written some minutes ago."""
-    store.link.run(lambda connection: connection.execute(_REMOVE, [_KEEP]))
+    store.link.run(lambda connection: connection.execute(_REMOVE, [_KEEP_SECONDS]))

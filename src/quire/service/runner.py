@@ -30,15 +30,14 @@ T = TypeVar("T")
 _MAX_CHARACTERS, _MAX_ENDED = 2**18, 100
 """How many characters of an answer are kept, and how many answers that have ended."""
 
-_BATCH = 0.05
-"""Words within these seconds form one piece."""
+_BATCH_SECONDS = 0.05
+"""Words within this time form one piece."""
 
-MAX_DELAY = 30 * 86_400.0
-"""The longest delay of a message, in seconds."""
+MAX_DELAY_SECONDS = 30 * 86_400.0
+"""The longest delay of a message."""
 
-_MIN_PAUSE, _MAX_PAUSE = 0.2, 30.0
-"""Seconds before a job is retried."""
-
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.2, 30.0
+"""The first and the longest pause before a job is retried."""
 
 _SLICE = 16
 """How many waiters are woken in one round of the event loop."""
@@ -49,14 +48,14 @@ class Slices:
 
     def __init__(self) -> None:
         self._queue: dict[asyncio.Event, None] = {}
-        self._used = 0.0
+        self._thread_seconds = 0.0
 
     def wake(self, events: Iterable[asyncio.Event]) -> None:
         """Set events, a slice at a time."""
         is_running = bool(self._queue)
         self._queue |= dict.fromkeys(events)
         if self._queue and not is_running:
-            self._used = time.thread_time()
+            self._thread_seconds = time.thread_time()
             asyncio.get_running_loop().call_soon(self._wake_slice)
 
     async def wait(self) -> None:
@@ -68,13 +67,13 @@ class Slices:
         for event in list(islice(self._queue, _SLICE)):
             del self._queue[event]
             event.set()
-        before, self._used = self._used, time.thread_time()
+        before, self._thread_seconds = self._thread_seconds, time.thread_time()
         if self._queue:
-            asyncio.get_running_loop().call_later(2 * (self._used - before), self._wake_slice)
+            asyncio.get_running_loop().call_later(2 * (self._thread_seconds - before), self._wake_slice)
 
 
 class Shared:
-    """Reads of a store that are shared by all who ask for the same while one runs."""
+    """Shares each running read of a store with all who ask for the same."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
@@ -84,8 +83,8 @@ class Shared:
         if key not in self._running:
             self._running[key] = STORE.begin(read)
             self._running[key].add_done_callback(lambda _: self._running.pop(key))
-        found: T = await asyncio.shield(self._running[key])
-        return found
+        value: T = await asyncio.shield(self._running[key])
+        return value
 
 
 class Address(NamedTuple):
@@ -118,8 +117,8 @@ Kind = Literal["words", "thoughts", "recorded"]
 class Piece(msgspec.Struct, frozen=True, gc=False):
     """A piece of a running answer, without items, which are in the log.
 
-    The text of `words` and `thoughts` is the piece itself; that of `recorded` is the id of the last recorded
-    item.
+    The text of `words` and `thoughts` is what the model wrote; that of `recorded` is the id of the last
+    recorded item.
     """
 
     number: int
@@ -203,7 +202,7 @@ class Runner(Protocol):
 class _Pieces:
     """The pieces of one job since a version. The oldest are dropped if there are too many.
 
-    Words within `_BATCH` seconds form one piece, the same for all readers.
+    Words within `_BATCH_SECONDS` form one piece, the same for all readers.
     """
 
     def __init__(self, since: int) -> None:
@@ -211,7 +210,7 @@ class _Pieces:
         self._pieces: list[Piece] = []
         self._size = 0
         # From the clock, so that a job that runs again after a restart has higher numbers.
-        self.first = self.last = int(now() * 1e3)
+        self.before_first = self.last = int(now() * 1e3)
         self.has_ended = False
         self._batch: list[Piece] = []  # of one kind
         self._batched_at = 0.0
@@ -226,7 +225,7 @@ class _Pieces:
         if self._batch and self._batch[0].kind != piece.kind:
             self._flush()
         self._batch.append(piece)
-        wait = self._batched_at + _BATCH - time.monotonic()
+        wait = self._batched_at + _BATCH_SECONDS - time.monotonic()
         if piece.kind == "recorded" or wait <= 0:
             self._flush()
         elif self._timer is None:
@@ -239,8 +238,8 @@ class _Pieces:
 
     def after(self, number: int) -> list[Piece]:
         """The pieces after a number."""
-        first = self.last - len(self._pieces)
-        return self._pieces[max(number - first, 0) :]
+        dropped = self.last - len(self._pieces)  # the last number before the pieces that are kept
+        return self._pieces[max(number - dropped, 0) :]
 
     def _flush(self) -> None:
         if self._timer is not None:
@@ -267,7 +266,7 @@ class LocalRunner:
         self._node = node
         self._jobs: dict[Address, dict[str, float]] = {}  # open jobs, and when each may begin
         self._tasks: dict[Address, asyncio.Task[None]] = {}
-        self._news: dict[Address, asyncio.Event] = {}
+        self._wakes: dict[Address, asyncio.Event] = {}
         self._running: set[Address] = set()
         self._pieces: OrderedDict[tuple[Address, str], _Pieces] = OrderedDict()
         self._finding: asyncio.Task[None] | None = None
@@ -297,7 +296,7 @@ class LocalRunner:
         if pieces is not None and await self._has_forgotten(key.place, pieces.since):
             pieces = None  # they may quote what was forgotten
         while pieces is not None:
-            after = max(after, pieces.first)
+            after = max(after, pieces.before_first)
             for piece in pieces.after(after):
                 await pieces.slices.wait()
                 after = piece.number
@@ -315,7 +314,7 @@ class LocalRunner:
     def load(self) -> int:
         """See `Runner.load`."""
         moment = now()
-        return sum(begins <= moment for jobs in self._jobs.values() for begins in jobs.values())
+        return sum(begins_at <= moment for jobs in self._jobs.values() for begins_at in jobs.values())
 
     async def start(self) -> None:
         """See `Runner.start`."""
@@ -331,10 +330,12 @@ class LocalRunner:
         for key, task in list(self._tasks.items()):
             if key not in self._running:
                 task.cancel()
-            self._news[key].set()
+            self._wakes[key].set()
         if running:
             await asyncio.wait(running, timeout=grace)
-        remaining = [task for task in self._tasks.values() if task.cancel() or not task.done()]
+        remaining = [task for task in self._tasks.values() if not task.done()]
+        for task in remaining:
+            task.cancel()
         await asyncio.gather(*remaining, return_exceptions=True)
         for pieces in self._pieces.values():
             pieces.end()
@@ -350,9 +351,9 @@ class LocalRunner:
                 if job.is_streamed:
                     self._pieces[key, job.id] = _Pieces(session.version)
         if key in self._tasks:
-            self._news[key].set()
+            self._wakes[key].set()
         elif jobs and not self._is_stopped:
-            self._news[key] = asyncio.Event()
+            self._wakes[key] = asyncio.Event()
             self._tasks[key] = asyncio.ensure_future(self._work(key, session))
 
     async def _work(self, key: Address, session: Session) -> None:
@@ -360,39 +361,39 @@ class LocalRunner:
         try:
             await self._do_jobs(key, session)
         finally:
-            del self._tasks[key], self._news[key]
+            del self._tasks[key], self._wakes[key]
             for job_id in self._jobs.pop(key):
                 self._end(key, job_id)
 
     async def _do_jobs(self, key: Address, session: Session) -> None:
-        pause = _MIN_PAUSE
+        pause = _MIN_PAUSE_SECONDS
         while not self._is_stopped:
-            news = self._news[key]
-            news.clear()
+            wake = self._wakes[key]
+            wake.clear()
             jobs = session.jobs.pending()
-            known, self._jobs[key] = self._jobs[key], {job.id: job.not_before for job in jobs}
-            for job_id in known.keys() - self._jobs[key]:
+            old_jobs, self._jobs[key] = self._jobs[key], {job.id: job.not_before for job in jobs}
+            for job_id in old_jobs.keys() - self._jobs[key]:
                 self._end(key, job_id)
             if not jobs:
                 return
             job = next((job for job in jobs if job.not_before <= now()), None)
             if job is None:
-                first = min(job.not_before for job in jobs) - now()
-                await wait_for(news, min(max(first, 0.01), _MAX_PAUSE))
+                seconds = min(job.not_before for job in jobs) - now()
+                await wait_for(wake, min(max(seconds, 0.01), _MAX_PAUSE_SECONDS))
             elif await self._run(key, job):
-                pause = _MIN_PAUSE
+                pause = _MIN_PAUSE_SECONDS
             else:
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _MAX_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
                 with suppress(StoreError):
                     await session.aio.refresh()
 
     async def _run(self, key: Address, job: Job) -> bool:
         """Do one job, and return whether it has ended."""
-        pieces, name = self._pieces.get((key, job.id)), key._asdict()
+        pieces = self._pieces.get((key, job.id))
         self._running.add(key)
         try:
-            deltas = self._node.run_stream(name.pop("agent"), job.id, **name)
+            deltas = self._node.run_stream(key.agent, job.id, scope=key.scope, conversation=key.conversation)
             async with aclosing(deltas):
                 async for delta in deltas:
                     if pieces is not None:
@@ -417,10 +418,10 @@ class LocalRunner:
 
     async def _find(self) -> None:
         """Start the jobs that were open when the last process ended; retry if the store fails."""
-        pause = _MIN_PAUSE
+        pause = _MIN_PAUSE_SECONDS
         while not await self._find_jobs():
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _MAX_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
     async def _find_jobs(self) -> bool:
         """Start all open jobs of the store, and return whether all could be read."""
@@ -437,7 +438,8 @@ class LocalRunner:
                     self._start_work(key, await STORE.do(self._node.session, *key))
             except Exception as fault:  # a damaged conversation must not delay the others
                 logger.warning("jobs of %s cannot be read: %s", place.digest, type(fault).__name__)
-                were_all_read &= not isinstance(fault, StoreError) or isinstance(fault, StoreDamaged)
+                if isinstance(fault, StoreError) and not isinstance(fault, StoreDamaged):
+                    were_all_read = False
         return were_all_read
 
     async def _has_forgotten(self, place: Place, since: int) -> bool:

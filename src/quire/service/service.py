@@ -45,7 +45,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Run the runner for the block."""
+        """Start the runner, and stop the service at the end of the block."""
         await self.runner.start()
         try:
             yield
@@ -103,7 +103,7 @@ class Service:
         if job.digest and await digest_of_job(log_of(session), job.id) not in (None, job.digest):
             raise Problem(422, "this Idempotency-Key was used for another body")
         if interrupted is not None:
-            with suppress(UnknownId):  # it has ended meanwhile
+            with suppress(UnknownId):  # the interrupted job has ended meanwhile
                 await self.runner.cancel(session, *address, interrupted)
         return version
 
@@ -114,7 +114,7 @@ class Service:
         session = await STORE.do(self.node.session, *address)
         await session.aio.refresh()
         if await STORE.do(version_before_job, log_of(session), job.id) is not None:
-            return None
+            return None  # the job was accepted before: the client repeats its request
         if while_busy == "refuse" and any(other.not_before <= now() for other in session.jobs.pending()):
             raise TurnBusy("the conversation is busy with another message")
         return session.jobs.current
@@ -147,21 +147,21 @@ def query_of(request: Request, kind: type[B]) -> B:
     return query
 
 
-def converted(text: Any, kind: Any, what: str) -> Any:
-    """Convert a text of a path, or of parameters, to a type."""
-    with _refusing(what):
-        return msgspec.convert(text, kind, strict=False)
+def converted(value: Any, kind: Any, label: str) -> Any:
+    """Convert a text of the path, or the query, to a type; an error calls it by the label."""
+    with _refusing(label):
+        return msgspec.convert(value, kind, strict=False)
 
 
 @contextmanager
-def _refusing(what: str) -> Generator[None]:
-    """Convert decoding errors into ours, without content."""
+def _refusing(label: str) -> Generator[None]:
+    """Raise decoding errors of the block as `InvalidValue`, without content."""
     try:
         yield
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as fault:
         text, place = without_content(fault)
         reason = "nested too deep" if isinstance(fault, RecursionError) else text
-        raise InvalidValue(f"{what}{place}: {reason}") from None
+        raise InvalidValue(f"{label}{place}: {reason}") from None
 
 
 def job_id_of(request: Request, address: Address) -> str | None:
@@ -194,7 +194,7 @@ def _has_too_many_values(text: bytes) -> bool:
     plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     if plain.count(b'"') > 4 * _MAX_VALUES:  # a value has at most a key and a text, of two quotes each
         return True
-    outside = b"".join(plain.split(b'"')[::2])  # every second piece is between two strings
+    outside = b"".join(plain.split(b'"')[::2])  # every second piece is not within a string
     return sum(map(outside.count, (b",", b"{", b"["))) > _MAX_VALUES
 
 

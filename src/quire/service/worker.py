@@ -51,19 +51,19 @@ logger = logging.getLogger("quire.service")
 TEMPORARY = (RateLimited, Overloaded, ModelTimeout)
 """Failures of a model after which a job is retried, before it ends as failed."""
 
-_MAX_RETRIES, _PAUSE, _MAX_PAUSE = 5, 1.0, 30.0
-"""How often a job is retried, and the first and the longest pause before it, in seconds."""
+_MAX_RETRIES, _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 5, 1.0, 30.0
+"""How often a job is retried, and the first and the longest pause before that."""
 
 _CONNECTIONS = 6
 """The number of connections that DBOS may use."""
 
-_POLL_INTERVAL = 1.0
+_POLL_SECONDS = 1.0
 """Seconds between two polls of the leases."""
 
-_IDLE = 10.0
+_IDLE_SECONDS = 10.0
 """Seconds without a job in the queue after which DBOS is stopped until there is one."""
 
-_SWEEP_INTERVAL, _MAX_SWEPT = 60.0, 1_000
+_SWEEP_SECONDS, _MAX_SWEPT = 60.0, 1_000
 """Seconds between two sweeps of old rows, and how many workflows one query removes."""
 
 _MAX_DEATHS, _DEATHS = 3, "deaths"
@@ -82,7 +82,7 @@ class _HandedOver(BaseException):
     """A job is left to another worker. Not an `Exception`, so that DBOS records no failure."""
 
 
-def _end(grace: float) -> None:
+def _stop_dbos(grace: float) -> None:
     """Stop DBOS: take no more jobs, and wait for the running ones."""
     dbos.DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=ceil(grace))
 
@@ -147,7 +147,7 @@ class Worker:
             if is_lost:
                 self._store.link.refuse()  # nothing more is written
             grace = 0.0 if is_lost else self._grace
-            ending = FOLLOWING.begin(partial(_end, grace))
+            ending = FOLLOWING.begin(partial(_stop_dbos, grace))
             if self._turns and grace:
                 await asyncio.wait(self._turns, timeout=grace)
             if grace and not self._turns:
@@ -207,10 +207,11 @@ class Worker:
 
         @dbos.DBOS.workflow(name=_SEND, max_recovery_attempts=None)
         def send(at: datetime, name: Any) -> None:
-            for known, _, agent, message, scope, conversation, _ in self._schedules:
-                if known == name:
-                    job = Job.of(message, id=f"{name} {at.isoformat()}")
-                    self._database.accept(Reference(agent, scope, conversation, job.id), job)
+            for schedule in self._schedules:
+                if schedule.name == name:
+                    job = Job.of(schedule.message, id=f"{name} {at.isoformat()}")
+                    address = schedule.agent, schedule.scope, schedule.conversation
+                    self._database.accept(Reference(*address, job.id), job)
 
         self._send = send
         dbos.DBOS.listen_queues([QUEUE])
@@ -218,12 +219,12 @@ class Worker:
             with wrapped_errors():
                 dbos.DBOS.launch()
         except BaseException:
-            _end(0.0)
+            _stop_dbos(0.0)
             raise
 
     def _apply_schedules(self) -> None:
         """Replace the schedules of the database by those of this worker."""
-        wanted = {f"{_SCHEDULE}{schedule.name}": schedule for schedule in self._schedules}
+        schedules = {f"{_SCHEDULE}{schedule.name}": schedule for schedule in self._schedules}
         inputs = [
             dbos.ScheduleInput(
                 schedule_name=name,
@@ -232,15 +233,15 @@ class Worker:
                 context=schedule.name,
                 cron_timezone=schedule.timezone,
             )
-            for name, schedule in wanted.items()
+            for name, schedule in schedules.items()
         ]
         try:
             dbos.DBOS.apply_schedules(inputs)
         except dbos.error.DBOSException as fault:
             raise InvalidValue(str(fault)) from None
-        for known in dbos.DBOS.list_schedules(schedule_name_prefix=_SCHEDULE):
-            if known["schedule_name"] not in wanted:
-                dbos.DBOS.delete_schedule(known["schedule_name"])
+        for stored in dbos.DBOS.list_schedules(schedule_name_prefix=_SCHEDULE):
+            if stored["schedule_name"] not in schedules:
+                dbos.DBOS.delete_schedule(stored["schedule_name"])
 
     # Jobs
 
@@ -268,7 +269,7 @@ class Worker:
 
     async def _do_with_retries(self, address: str, job: str) -> None:
         """Do a job. After a fault of the store it is retried without a limit, else `_MAX_RETRIES` times."""
-        pause, retries, is_lost, error = _PAUSE, _MAX_RETRIES, False, ""
+        pause, retries, is_lost, error = _PAUSE_SECONDS, _MAX_RETRIES, False, ""
         while True:
             try:
                 reference = await self._database.find(address, job)
@@ -286,12 +287,12 @@ class Worker:
             except Exception as fault:
                 if not isinstance(fault, StoreError | TurnBusy | Conflict):
                     if not retries:  # the agent could not be made: a failure of its turn ends the job
-                        pause, error = _PAUSE, f"no agent: {type(fault).__name__}"
+                        pause, error = _PAUSE_SECONDS, f"no agent: {type(fault).__name__}"
                     retries = max(retries - 1, 0)
                 logger.warning("a job is retried: %s", type(fault).__name__)
                 retry_after = fault.retry_after if isinstance(fault, RateLimited) else None
                 await asyncio.sleep(max(pause * random.uniform(0.75, 1.25), retry_after or 0.0))
-                pause = min(2 * pause, _MAX_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
     async def _run(self, reference: Reference, raises: tuple[type[Exception], ...], *, force: bool) -> None:
         agent, scope, conversation, job = reference
@@ -310,9 +311,9 @@ class Worker:
 
     async def _fail(self, reference: Reference, error: str) -> None:
         session = await STORE.do(self._node.session, *reference[:3])
-        async with claim_job(parts_of(session).writer, reference.job, force=True) as taken:
-            if taken.outcome is None:
-                await taken.end("failed", error=error)
+        async with claim_job(parts_of(session).writer, reference.job, force=True) as claim:
+            if claim.outcome is None:
+                await claim.end("failed", error=error)
 
     # Leases
 
@@ -320,23 +321,23 @@ class Worker:
         """Hold the lease, take over from dead workers, and sleep while there is no work."""
         swept_at, busy_at, is_asleep = 0.0, time.monotonic(), False
         while True:
-            poll = await FOLLOWING.do(self._lease.poll, _POLL_INTERVAL)
-            now = time.monotonic()
+            poll = await FOLLOWING.do(self._lease.poll, _POLL_SECONDS)
+            moment = time.monotonic()
             try:
                 for job in self._running.keys() & set(poll.cancelled):
                     self._interrupting.add(task := asyncio.ensure_future(self._interrupt(self._running[job])))
                     task.add_done_callback(self._interrupting.discard)
                 await self._take_over(poll.dead)
-                if now - swept_at > _SWEEP_INTERVAL:
-                    swept_at = now
+                if moment - swept_at > _SWEEP_SECONDS:
+                    swept_at = moment
                     await FOLLOWING.do(self._sweep)
                 if poll.is_busy or self._turns or await self._is_scheduler():
-                    busy_at = now
-                if is_asleep and busy_at == now:
+                    busy_at = moment
+                if is_asleep and busy_at == moment:
                     await FOLLOWING.do(self._lease.listen, "")
                     await FOLLOWING.do(self._launch, loop)
                     is_asleep = False
-                elif not is_asleep and now - busy_at > _IDLE:
+                elif not is_asleep and moment - busy_at > _IDLE_SECONDS:
                     is_asleep = True
                     await self._sleep()
             except (StoreError, Conflict) as fault:
@@ -349,7 +350,7 @@ class Worker:
     async def _sleep(self) -> None:
         """Stop DBOS, whose threads poll all the time, until there is work."""
         await FOLLOWING.do(self._lease.listen, WORK)
-        await FOLLOWING.do(_end, 0.0)
+        await FOLLOWING.do(_stop_dbos, 0.0)
         for task in self._turns:  # a turn may have started while DBOS was stopping
             task.cancel()
         await asyncio.gather(*self._turns, return_exceptions=True)
