@@ -178,6 +178,7 @@ def test_what_is_not_json_goes_through(origin: Upstream, proxy: Proxied) -> None
         ("/nowhere/v1/messages", {}, 404),
         ("/openai/v1/messages", {"host": "evil.example"}, 403),
         ("/openai/v1/messages", {"origin": "https://evil.example"}, 403),
+        ("/openai/v1/messages", {"origin": "null"}, 403),
     ],
 )
 def test_who_is_refused(proxy: Proxied, path: str, headers: dict[str, str], status: int) -> None:

@@ -1,5 +1,6 @@
 """Receipts: what was sent, with which parameters, and why, as long as the conversation is kept."""
 
+import re
 from typing import Any
 
 import pytest
@@ -264,8 +265,23 @@ def test_reported_usage_changes_no_explanation() -> None:
         reported = int(context.receipt.tokens * 1.15)
         one.record(answer("Go to the museum. " * 3, input=reported), sent=context)
         assert [one.receipts[-1].explain(entry.item_id) for entry in entries] == entries
-        left_out += sum("more tokens are needed" in entry.reason for entry in entries)
+        left_out += sum("up to the cut take" in entry.reason for entry in entries)
     assert left_out
+
+
+def test_a_budget_with_the_tokens_that_the_reason_names_shows_the_item() -> None:
+    one, window = session(), 600
+    for day in range(40):
+        one.append(Message("user", f"Day {day}: we walk to the next village and its inn."))
+        one.append(Message("assistant", "Noted."))
+    first = one.view()[0]
+    left_out = one.build(Template(History(), budget=Budget(window=window), model="gpt-5.6")).explain(first)
+    taken, free = (
+        int(number) for number in re.findall(r"(\d+) (?:tokens|are free)", left_out.reason.replace(",", ""))
+    )
+    for more, fate in ((taken - free - 1, "left out"), (taken - free, "shown")):
+        template = Template(History(), budget=Budget(window=window + more), model="gpt-5.6")
+        assert one.build(template).explain(first).fate == fate
 
 
 def test_the_receipt_of_two_conversations_with_the_same_ids() -> None:

@@ -121,6 +121,7 @@ def _patterns(redact: list[str] | None) -> tuple[str, ...]:
 def _admit(keys: str | None, host: str) -> "Callable[[str], str | None] | None":
     """The function that checks keys; None if only programs on this machine are served."""
     from quire.proxy.relay import LOOPBACK
+    from quire.proxy.tee import Refused
 
     if keys is None:
         if host not in LOOPBACK:
@@ -135,8 +136,10 @@ def _admit(keys: str | None, host: str) -> "Callable[[str], str | None] | None":
         try:
             with accepted.admit(f"Bearer {key}", None) as caller:
                 return caller.scope
-        except Problem:
-            return None
+        except Problem as problem:
+            if problem.status == 401:
+                return None
+            raise Refused(problem.status, problem.detail) from None
 
     return admit
 

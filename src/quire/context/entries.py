@@ -36,7 +36,7 @@ _CUT_STAYS = (
     "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
 _TOO_LARGE = (
-    "it is before the cut of {name!r}: to show it, at least {needed:,} more tokens are needed, and {free:,} "
+    "it is before the cut of {name!r}: it and what follows up to the cut take {needed:,} tokens, and {free:,} "
     "are free"
 )
 
@@ -149,14 +149,11 @@ class Part(NamedTuple):
         size_by_group: dict[int, int] = {}  # the last group first
         for group, entry in reversed(before_cut):
             size_by_group[group] = size_by_group.get(group, 0) + entry.tokens
-        reason_by_group, counted, fits = dict[int, str](), 0, True
-        reason = _CUT_STAYS.format(name=self.name, free=self.free)
+        reason_by_group, needed = dict[int, str](), 0
         for group, size in size_by_group.items():
-            counted += size
-            if fits and counted > self.free:
-                fits = False
-                reason = _TOO_LARGE.format(name=self.name, needed=counted, free=self.free)
-            reason_by_group[group] = reason
+            needed += size
+            reason = _TOO_LARGE if needed > self.free else _CUT_STAYS
+            reason_by_group[group] = reason.format(name=self.name, needed=needed, free=self.free)
         reason_by_id = {entry.item_id: reason_by_group[group] for group, entry in before_cut}
         return [
             Explained(at, entry._replace(reason=reason_by_id.get(entry.item_id, entry.reason)))

@@ -214,12 +214,13 @@ async def _send_with_retry(request: httpx.Request, client: httpx.AsyncClient) ->
 
 def _check_local(headers: Headers) -> None:
     """Refuse other machines, browsers and DNS rebinding."""
+    origin = headers.get("origin")
     try:
         name = urlsplit(f"//{headers.get('host', '')}").hostname
-        origin = urlsplit(headers.get("origin", "")).hostname
+        site = name if origin is None else urlsplit(origin).hostname  # `null` has no host name
     except ValueError:
-        name = origin = ""
-    if name not in LOOPBACK or origin not in (None, *LOOPBACK):
+        name = site = None
+    if name not in LOOPBACK or site not in LOOPBACK:
         raise Refused(403, "without keys the proxy serves only programs on this machine")
 
 
