@@ -56,6 +56,7 @@ def test_what_a_history_calls_its_user_is_trusted_only_if_the_importer_says_so(t
     ran("import", "-", "ana/items", "--store", store, given=json.loads(items))
     with Store.open(store) as opened:
         assert {item.origin for item in Session.open("ana/items", store=opened).view()} == {"external"}
+    assert "import it with --trust" in ran("import", "-", "ana/more", "--store", store, given=given).stderr
     framed = ran("export", "ana/other", "--store", store, "--format", "openai").stdout
     assert framed.count('<message origin=\\"external\\">') == 2 and '"system"' not in framed
 
@@ -85,7 +86,7 @@ def test_import_of_a_broken_history_says_what_was_broken_and_what_is_repaired(tm
     assert f"-: repaired in each request: {repair} (result_added)\n" in done.stderr
     (row,) = ran_json("import", "-", "ana/again", "--store", store, given=broken)
     assert [fault["rule"] for fault in row["faults"]] == ["unanswered_call"] and row["repairs"] == [repair]
-    assert ran("import", "-", "ana/whole", "--store", store, given=HELLO).stderr == ""
+    assert ran("import", "-", "ana/whole", "--trust", "--store", store, given=HELLO).stderr == ""
 
 
 def test_an_existing_conversation_is_added_to_only_with_append(tmp_path: Path) -> None:

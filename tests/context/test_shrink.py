@@ -166,14 +166,10 @@ def test_the_numbers_of_a_receipt_add_up() -> None:
     assert lines["history"].tokens == sum(one.tokens for one in shown)
     assert sum(line.tokens for line in lines.values()) == counter.total(receipt.counted) - 3  # framing
     left = [one for one in entries if one.fate == "left out"]
-    reasons = {one.reason for one in left}
-    (needed,) = (
-        int(found[1].replace(",", "")) for one in reasons if (found := re.search(r"least ([\d,]+)", one))
-    )
-    assert all(f"{free:,} " in reason for reason in reasons)
-    too_far = [one for one in left if "at least" in one.reason]
-    nearer = sum(one.tokens for one in left) - sum(one.tokens for one in too_far)
-    assert nearer <= free < needed <= nearer + sum(one.tokens for one in too_far)
+    assert all(f"{free:,} " in one.reason for one in left)
+    taken = [re.search(r"take ([\d,]+) tokens", one.reason) for one in left]
+    needed = [int(match[1].replace(",", "")) for match in taken if match]
+    assert min(needed) > free and max(needed) == sum(one.tokens for one in left)
 
 
 def test_what_does_not_fit_is_named_with_a_way_out() -> None:

@@ -59,7 +59,7 @@ def test_equal_requests_that_follow_each_other_are_counted_one_by_one(own_shop: 
 def test_one_request_has_its_budget_every_candidate_and_the_difference(shop: Served) -> None:
     broken = broken_by(shop, "edit")
     data = shop.read("request", address=PARCELS, version=broken["version"]).data
-    assert (data["reserve"], data["available"]) == (60, 540) and data["error"] is not None
+    assert (data["reserve"], data["available"]) == (60, 540) and data["count_error"] is not None
     assert data["parameters"] is not None and "fault" not in data
     sizes = {**{row["section"]: row["tokens"] for row in data["sections"]}, **data["beside"]}
     assert list(sizes) == ["instructions", "history", "tool definitions"]

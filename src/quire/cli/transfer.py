@@ -34,6 +34,11 @@ ReadFormat = Annotated[
 _MAX_NOTES = 20
 """The most faults of a history that are printed, and the most repairs."""
 
+_FROM_OUTSIDE = (
+    "its user and system messages are text from outside: requests show them to the model in a frame, the "
+    "system's as the user's. If the history is your own, import it with --trust"
+)
+
 
 # export and import
 
@@ -124,8 +129,8 @@ def import_(
             raise Conflict(f"there is a conversation {existing[0]} already: --append adds to it")
         for incoming in histories:
             session = Session.open(str(incoming.place), store=opened)
-            trusted = incoming.items if trust else as_imported(incoming.items)
-            append_history(session, incoming.history, trusted, versions[incoming.place])
+            recorded = incoming.items if trust else as_imported(incoming.items)
+            append_history(session, incoming.history, recorded, versions[incoming.place])
     if json:
         write_json(
             [
@@ -147,6 +152,8 @@ def import_(
         if incoming.definitions:
             definitions = plural(incoming.definitions, "tool definition")
             note(f"{incoming.title}: left out, because they are no part of a conversation: {definitions}")
+        if not trust and as_imported(incoming.items) != incoming.items:
+            note(f"{incoming.title}: {_FROM_OUTSIDE}")
         if not json:
             note_faults(incoming)
 

@@ -54,7 +54,7 @@ class Receipt:
         """The tokens of the whole request, as estimated by the counter when the context was built."""
         free = max(available - self.tokens, 0)
         self._fitted = [part._replace(free=min(part.free, free)) for part in fitted]
-        self.error: float | None = getattr(counter, "error", None)
+        self.count_error: float | None = getattr(counter, "error", None)
         """The largest error of the counter in the latest requests, as a share; `None` if not known."""
 
     @property

@@ -36,8 +36,8 @@ _CUT_STAYS = (
     "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
 _TOO_LARGE = (
-    "it is before the cut of {name!r}: it and what follows up to the cut take {needed:,} tokens, and {free:,} "
-    "are free"
+    "it is before the cut of {name!r}: it and what follows up to the cut take {needed:,} tokens, and "
+    "{free:,} are free"
 )
 
 Identity = tuple[str, float]

@@ -38,9 +38,10 @@ def budget_bar(receipt: AnyReceipt) -> str:
         text = f"kept free for the answer: {reserve:,} tokens"
         grey = 'class="reserve" fill="currentColor" opacity="0.22"'
         drawn.append(_rect(receipt.available * unit, reserve * unit, grey, text))
-    if receipt.error is not None:
-        start, stop = max(end * (1 - receipt.error), 0), min(end * (1 + receipt.error), _WIDTH)
-        text = f"the count may be off by {receipt.error:.1%}: {round(tokens * receipt.error):,} tokens"
+    error = receipt.count_error
+    if error is not None:
+        start, stop = max(end * (1 - error), 0), min(end * (1 + error), _WIDTH)
+        text = f"the count may be off by {error:.1%}: {round(tokens * error):,} tokens"
         band = 'class="error" fill="currentColor" opacity="0.6"'
         drawn.append(_rect(start, max(stop - start, 2), band, text, y=_HEIGHT / 3, height=_HEIGHT / 3))
     return (

@@ -106,7 +106,7 @@ class Request(RequestRow, frozen=True, kw_only=True):
     """
 
     reserve: int | None
-    error: float | None
+    count_error: float | None
     digest: str
     advice: Sequence[str]
     beside: Mapping[str, int]
@@ -124,7 +124,7 @@ def read_request(source: Source, address: str, version: Count | None = None) -> 
     kept, before, after = _request_with_neighbours(source, address, version)
     fields: dict[str, Any] = {
         **_row_fields(kept, before),
-        **{name: getattr(kept, name) for name in ("reserve", "error", "digest", "advice", "beside")},
+        **{name: getattr(kept, name) for name in ("reserve", "count_error", "digest", "advice", "beside")},
         "sections": [line._asdict() for line in kept.lines()],
         "usage": kept.spending.usage if kept.spending.requests else None,
         "next": after,

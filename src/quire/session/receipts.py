@@ -53,7 +53,7 @@ _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body
 
 _COPY = "/copy"  # the end of the id of a changed item: see `_as_copy`
 
-_SUMMARY = ("provider", "model", "tokens", "available", "reserve", "error", "sections", "digest")
+_SUMMARY = ("provider", "model", "tokens", "available", "reserve", "count_error", "sections", "digest")
 """The fields that even a bare receipt has, `reserve` and `error` only if they are known."""
 
 
@@ -71,7 +71,7 @@ class Kept:
         self.available: int = content.get("available", self.tokens)
         self.reserve: int | None = content.get("reserve")
         """The tokens that the budget kept free for the answer; `None` if not known."""
-        self.error: float | None = content.get("error")
+        self.count_error: float | None = content.get("count_error")
         """The largest error of the counter in earlier requests, as a share; `None` if not known."""
         self.sections: Mapping[str, int] = content["sections"]
         self.advice: Sequence[str] = tuple(content.get("advice", ()))
@@ -447,7 +447,7 @@ class SentRequest(NamedTuple):
     def summary(self) -> dict[str, Any]:
         """The fields of a bare receipt: the provider, the model, and the sizes."""
         receipt = self.context.receipt
-        optional = {"reserve": receipt.reserve, "error": receipt.error}
+        optional = {"reserve": receipt.reserve, "count_error": receipt.count_error}
         return {
             "provider": self.provider,
             "model": self.model,

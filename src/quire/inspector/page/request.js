@@ -83,8 +83,8 @@ function Head({ data, address }) {
 
 function Budget({ data }) {
   const free = data.available - data.tokens;
-  const error = data.error === null ? "not known" : `± ${(100 * data.error).toFixed(1)} %`;
-  const errorTokens = number(Math.round(data.error * data.tokens));
+  const error = data.count_error === null ? "not known" : `± ${(100 * data.count_error).toFixed(1)} %`;
+  const errorTokens = number(Math.round(data.count_error * data.tokens));
   const overhead = overheadOf(data);
   const note =
     overhead > 0
@@ -137,7 +137,7 @@ function Budget({ data }) {
             [
               "error of the count",
               error,
-              data.error === null
+              data.count_error === null
                 ? "no usage was reported before this request"
                 : `how far off the last counts were at most: ${errorTokens} tokens`,
             ],
