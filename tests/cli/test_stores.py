@@ -17,6 +17,7 @@ pytest.importorskip("typer", reason="the command line needs the extra quire[cli]
 
 from quire import Budget, Template
 from quire.items import Hide, Span
+from quire.memory import Recall
 from quire.sections import History
 from quire.session import Session, new_transcript
 from quire.stores import Store, place_at
@@ -251,6 +252,36 @@ def test_why_a_model_saw_it(tmp_path: Path) -> None:
     assert ran_json("why", later["item"]["id"], "--store", store, "--scope", "ana") == [later]
     assert "nothing here has 'x'" in refused(1, "why", "x", *asked)
     assert "nothing in the scope 'eve'" in refused(1, "why", "x", "--store", store, "--scope", "eve")
+
+
+def test_why_finds_the_requests_of_another_conversation_that_quoted_an_item(tmp_path: Path) -> None:
+    store = str(tmp_path / "chats.db")
+    template = Template(History(), Recall(tokens=300), budget=Budget(window=1_000), model="gpt-5.6")
+    with Store.open(store) as opened:
+        old = Session.open("ana/old", store=opened)
+        fact = old.user("I live in Oslo.")
+        old.assistant("Noted.")
+        old.user("My cat likes fish.")
+        old.assistant("Nice.")
+        receipts = []
+        for name, question in (("new", "Where do I live?"), ("other", "Does the cat like fish?")):
+            session = Session.open(f"ana/{name}", store=opened)
+            session.user(question)
+            context = session.build(template)
+            context.render("openai")
+            context.sent()
+            receipts.append(session.receipts[-1])
+        kept, other = receipts
+        assert kept.explain(fact).fate == "shown" and "Oslo" in str(kept.request()) and kept.shows(fact)
+        assert "fish" in str(other.request()) and other.shows(fact) is False
+    asked = ("why", "live in Oslo", "--scope", "ana", "--store", store)
+    (row,) = ran_json(*asked)
+    last = {"version": kept.version, "at": kept.created_at, "question": "Where do I live?"}
+    assert row["elsewhere"] == [{"address": "ana/new", "seen_in": 1, "last": last}]
+    assert ran_json("why", fact.id, *asked[2:], "--conversation", "old") == [row]
+    text = ran(*asked).stdout
+    assert "no request of this conversation was sent since it was recorded" in text
+    assert f"seen in 1 request of ana/new, the last at version {kept.version} (Where do I live?)" in text
 
 
 def test_a_request_that_was_changed_or_forgotten_is_not_shown(tmp_path: Path) -> None:

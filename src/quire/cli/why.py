@@ -54,13 +54,16 @@ def _print(row: Why) -> None:
         span = f"from {_name(row.first)} to {_name(row.last)}" if row.first != row.last else _name(row.last)
         say(f"  seen in {requests}: {span}")
     elif row.requests:
-        say(f"  seen in none of {plural(row.requests, 'request')}")
+        say(f"  seen in none of {plural(row.requests, 'request')} of this conversation")
     if row.since is not None:
         say(f"  not seen since {_name(row.since)}")
     if row.entry is not None and row.request is not None:
         say(f"  at {_name(row.request)} it is {row.entry['fate']}: {row.entry['reason']}")
     elif row.fault is not None:
         say(f"  {row.fault}")
+    for other in row.elsewhere:
+        requests = plural(other.seen_in, "request")
+        say(f"  seen in {requests} of {other.address}, the last at {_name(other.last)}")
     say()
 
 

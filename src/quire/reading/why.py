@@ -1,6 +1,6 @@
-"""Why a model saw an item or not: in one request, and in the whole conversation."""
+"""Why a model saw an item or not: in one request, in the whole conversation, and in those that quoted it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -12,13 +12,16 @@ from quire.memory import Memory, is_reserved, recalled
 from quire.reading.items import Shown, describe, text_of
 from quire.reading.requests import question_of
 from quire.reading.source import Count, Fields, Record, Source, counter_of
-from quire.session import Kept, Session, find_items, request_named, transcript_with
+from quire.session import Kept, Session, find_items, places_quoting, request_named, transcript_with
 from quire.stores import Place, place_at
-from quire.stores.streams import MAIN
+from quire.stores.streams import MAIN, digest_of
 
 _USUAL_ROWS, _MAX_ROWS = 10, 50
 _MAX_QUOTES, _MAX_SCOPES, _MAX_SCANNED = 50, 20, 2_000
 """The quotes of a scope, the scopes and the conversations that are searched, at most."""
+
+_MAX_QUOTING, _MAX_ELSEWHERE = 200, 10
+"""The conversations that are searched for the quotes of an item, and those that are listed, at most."""
 
 
 class Asked(Record, frozen=True):
@@ -34,12 +37,21 @@ class Asked(Record, frozen=True):
         return Asked(version=kept.version, at=kept.created_at, question=question_of(kept))
 
 
-class Why(Record, frozen=True):
-    """An item, and its fate in a `request`: the `entry` of the receipt, or `None`.
+class Elsewhere(Record, frozen=True):
+    """The requests of another conversation that quoted an item: how many, and the last."""
 
-    `requests` counts the requests since it was recorded, `seen_in` those that showed it. `first` and `last`
-    are the first and the last that showed it; `since` is the next one, which did not. `fault` says why there
-    is no `entry`.
+    address: str
+    seen_in: int
+    last: Asked
+
+
+class Why(Record, frozen=True):
+    """An item, and its fate in a `request` of its conversation: the `entry` of the receipt, or `None`.
+
+    `requests` counts the requests of the conversation since it was recorded, `seen_in` those that showed it.
+    `first` and `last` are the first and the last that showed it; `since` is the next one, which did not.
+    `elsewhere` lists other conversations that quoted it, the latest first. `fault` says why there is no
+    `entry`.
     """
 
     address: str
@@ -53,15 +65,16 @@ class Why(Record, frozen=True):
     is_seen: bool | None
     entry: Fields | None
     fault: str | None
+    elsewhere: Sequence[Elsewhere]
 
 
 def explain(source: Source, address: str | Place, item: str, request: str = "last") -> Why:
     """Return why a request, by default the last, showed an item or not, and which requests did."""
     session = source.session(address)
-    return _explain(session, session.receipts[:], item, request)
+    return _explain(source, session, session.receipts[:], item, request)
 
 
-def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str) -> Why:
+def _explain(source: Source, session: Session, receipts: Sequence[Kept], item: str, request: str) -> Why:
     name = transcript_with(session, item)
     chosen = request_named(receipts, request) if receipts or request != "last" else None
     if name is not None:
@@ -87,12 +100,27 @@ def _explain(session: Session, receipts: Sequence[Kept], item: str, request: str
         is_seen=None if chosen is None else chosen.shows(target),
         entry=entry,
         fault=fault,
+        elsewhere=[] if name is None else list(islice(_elsewhere(source, session, target), _MAX_ELSEWHERE)),
     )
+
+
+def _elsewhere(source: Source, session: Session, item: Item) -> Iterator[Elsewhere]:
+    """Yield the other conversations with requests that quoted an item of a conversation, latest first."""
+    digest = digest_of(session.place.conversation)
+    quoting = {*places_quoting(source.store, session.place.scope, [digest])}
+    latest = [recent.place for recent in source.recent() if recent.place in quoting] if quoting else []
+    name = encode(f"{digest}/{item.id}")[1:-1]  # a conversation without it need not be opened
+    for place in latest[:_MAX_QUOTING]:
+        with suppress(QuireError):  # a damaged or sealed conversation does not hide the others
+            if any(name in entry.body for entry in source.store.read(place)):
+                seen = [kept for kept in source.session(place).receipts if kept.shows(item)]
+                if seen:
+                    yield Elsewhere(address=str(place), seen_in=len(seen), last=Asked.of(seen[-1]))
 
 
 def _entry(kept: Kept | None, item: Item) -> tuple[Fields | None, str | None]:
     if kept is None:
-        return None, "no request was sent since it was recorded"
+        return None, "no request of this conversation was sent since it was recorded"
     if not kept.is_bare and kept.shows(item) is None:
         return None, f"it was recorded after the request at version {kept.version:,}"
     try:
@@ -124,7 +152,7 @@ def explain_words(
         session = source.session(place)
         if place not in receipts:
             receipts[place] = session.receipts[:]
-        rows.append(_explain(session, receipts[place], item, request))
+        rows.append(_explain(source, session, receipts[place], item, request))
     return rows
 
 

@@ -87,6 +87,7 @@ from quire.session.pool import SessionPool, handle_of as handle_of
 from quire.session.provenance import (
     add_sources as add_sources,
     link_quotes as link_quotes,
+    places_quoting as places_quoting,
     tracing as tracing,
 )
 from quire.session.receipts import Kept, request_named as request_named

@@ -27,6 +27,7 @@ from quire.memory import Memory, on_removed
 from quire.session.entries import AcceptedJob, forgotten_job, job_entry
 from quire.session.log import CLAIMS, Entries, Log, notice_removal, open_log
 from quire.session.pool import handle_of
+from quire.session.provenance import places_quoting
 from quire.session.state import PendingJob, State, Written, is_accepted_job, sources_of
 from quire.state import Transcript
 from quire.stores import Place, Store
@@ -333,14 +334,8 @@ class _Erasing:
 
     def _quoting_logs(self) -> list[Log]:
         """The logs of conversations that quoted one with items to erase."""
-        links = Place(self.scope, LINKS)
-        if not self.store.version(links):
-            return []
         sources = {name.partition("/")[0] for name in self.names}
-        quote_links = open_log(self.store, links).state.quote_links
-        quoting = {by for source, by in quote_links if source in sources}
-        names = [name for name in self.store.conversations(self.scope) if digest_of(name) in quoting]
-        return _opened(self.store, [Place(self.scope, name) for name in names])
+        return _opened(self.store, places_quoting(self.store, self.scope, sources))
 
     def _find_derived(self) -> None:
         """Add the items of all families that have an erased item as a source, until no more are found."""

@@ -1,6 +1,6 @@
 """Provenance: records which items a call reads and a conversation quotes, so that erasures reach both."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -9,7 +9,7 @@ from quire.memory import KNOWLEDGE
 from quire.memory.quotes import Quote
 from quire.session.log import Log, open_log
 from quire.session.state import Written
-from quire.stores import Place
+from quire.stores import Place, Store
 from quire.stores.streams import LINKS, RECALLED, digest_of
 
 _traced: ContextVar[set[str] | None] = ContextVar("quire_traced", default=None)
@@ -45,6 +45,15 @@ def names_of(quotes: Iterable[Quote], conversation: str) -> list[str]:
 def _source_of(quote: Quote) -> str:
     """The conversation of a quote; chunks of documents, which have no time, are in `KNOWLEDGE`."""
     return quote.source if quote.at else KNOWLEDGE
+
+
+def places_quoting(store: Store, scope: str, sources: Collection[str]) -> list[Place]:
+    """The conversations of a scope that quoted one of some others, which are named by their digests."""
+    links = Place(scope, LINKS)
+    if not store.version(links):
+        return []
+    quoting = {by for source, by in open_log(store, links).state.quote_links if source in sources}
+    return [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in quoting]
 
 
 def link_sources(log: Log, quotes: Iterable[Quote]) -> bool:

@@ -159,6 +159,8 @@ class Kept:
         view = self.view
         position = None if view is None else view.log.find(item.id, view.end)
         if view is None or position is None:
+            if item.id in self._ids_from_elsewhere:
+                return True
             return None if item.created_at > self.created_at else False
         is_in_view = view.fate_at(position).state in VISIBLE or view.shows_summary(position)
         return is_in_view and view.index_of(position) >= self._content["start"]
@@ -182,10 +184,16 @@ class Kept:
 
     @cached_property
     def _ids_outside_view(self) -> frozenset[str]:
-        """The ids of the items outside the view, and of the items that they quote."""
+        """The ids of the items outside the view, and of those of this conversation that they quote."""
         in_log = [item_id for item_id in self._references() if isinstance(item_id, str)]
         quoted = [name for item in self._made_items() for name in (item.id, *sources_of(item))]
         return frozenset((*in_log, *quoted))
+
+    @cached_property
+    def _ids_from_elsewhere(self) -> frozenset[str]:
+        """The ids of the quoted items of other conversations, which are named `digest/id`."""
+        names = (name for item in self._made_items() for name in sources_of(item))
+        return frozenset(name.partition("/")[2] for name in names)
 
     def payload(self, *, cache: bool = True) -> Rendered:
         """The payload as it was rendered, without the parameters; without `cache`, also without cache fields.

@@ -31,14 +31,14 @@ const RequestLink = ({ address, request }) => html`
 
 const SeenCount = ({ address, why }) =>
   !why.requests
-    ? "no request was sent since"
+    ? "no request of this conversation was sent since"
     : why.seen_in
       ? html`
         seen in ${number(why.seen_in)} of ${plural(why.requests, "request")}, the last${" "}
         ${html`<${RequestLink} address=${address} request=${why.last} />`}
         ${why.since && html`; not since ${html`<${RequestLink} address=${address} request=${why.since} />`}`}
       `
-      : html`seen in none of ${plural(why.requests, "request")}`;
+      : html`seen in none of ${plural(why.requests, "request")} of this conversation`;
 
 export function Why({ address, item, request }) {
   const state = useData("why", { address, item, request });
@@ -63,16 +63,30 @@ export function Why({ address, item, request }) {
           <p class="muted">
             <${SeenCount} address=${address} why=${why} />
           </p>
+          ${why.elsewhere.map(
+            (other) => html`
+              <p class="muted" key=${other.address}>
+                seen in ${plural(other.seen_in, "request")} of ${nameOfPlace(other.address)}, the last${" "}
+                <${RequestLink} address=${other.address} request=${other.last} />
+              </p>
+            `,
+          )}
         </div>
       `}
     </${Loaded}>
   `;
 }
 
-// A sentence on the requests in which the model saw an item.
-function seenWords({ seen_in, requests, first, last, since }) {
-  if (!requests) return "no request was sent since";
-  if (!seen_in) return `seen in none of ${plural(requests, "request")}`;
+// The requests of another conversation that quoted an item.
+const elsewhereWords = ({ address, seen_in, last }) =>
+  `seen in ${plural(seen_in, "request")} of ${nameOfPlace(address)}, the last request ${nameOfRequest(last)}`;
+
+// The requests in which the model saw an item: those of its conversation, then those of others.
+const seenWords = (why) => [ownWords(why), ...why.elsewhere.map(elsewhereWords)].join("; ");
+
+function ownWords({ seen_in, requests, first, last, since }) {
+  if (!requests) return "no request of this conversation was sent since";
+  if (!seen_in) return `seen in none of ${plural(requests, "request")} of this conversation`;
   const ends = [...new Set([first, last].map((request) => `request ${nameOfRequest(request)}`))];
   const from = ends.length > 1 ? `from ${ends.join(" to ")}` : ends[0];
   const until = since ? `; not since request ${nameOfRequest(since)}` : "";
