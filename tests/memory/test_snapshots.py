@@ -2,11 +2,12 @@
 
 import os
 import random
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -117,6 +118,19 @@ def test_snapshot_finds_what_the_log_does_without_reading_it(
         memory = Memory(store, "ana")
         assert memory.search("zeppelin").hits, "it catches up from the log"
         assert answers(memory) == read_from_log(store)
+
+
+def test_after_a_restore_the_index_has_what_the_store_has(path: str) -> None:
+    copy = Path(f"{path}.copy")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    for word, is_restored in (("heliotrope", False), ("marigold", True)):
+        if is_restored:
+            copy.replace(path)
+        with Store.open(path) as store:
+            for name in ("ana/house", "ana/note"):  # in the copy, and not in the copy
+                Session.open(name, store=store).user(f"The {word} is in box 12.")
+            assert answers(Memory(store, "ana")) == read_from_log(store)
 
 
 def file_of(path: str) -> Path:

@@ -1,8 +1,9 @@
 """The follower: it keeps an index up to date with a store, by reading new entries before each search.
 
 An append costs nothing here, and writes of other processes are read too. The index stores how far each
-conversation was read. If something was forgotten, the whole conversation is read again and the differences
-are applied to the index, so it never has anything that the store lacks.
+conversation was read, and the checksum of the last entry. If something was forgotten, or a restored store has
+another entry there, the whole conversation is read again and the differences are applied to the index, so it
+never has anything that the store lacks.
 
 A leaf of a conversation is a group of items: a message, a note, a summary, or a call with its result. A late
 result joins the leaf of its call: the leaf is made again with the same key and place. A forgotten item keeps
@@ -110,9 +111,11 @@ class Follower:
             self.index.states |= {name: log.state() for name, log in self._logs.items()}
 
     def _is_read(self, name: str, progress: Progress, log_version: LogVersion) -> bool:
-        if (progress.version, progress.log) != (log_version.version, log_version.log):
+        if (progress.version, progress.log, progress.checksum) != log_version:
             return False
-        return bool(log_version.log) or _continues(self._entries(name, progress.version - 1), progress)
+        if log_version.checksum is not None:
+            return True
+        return _continues(self._entries(name, progress.version - 1), progress)
 
     def _entries(self, name: str, after: int = 0) -> list[Stored]:
         return self._store.read(Place(self._scope, name), after=after)
@@ -123,31 +126,33 @@ class Follower:
             # Read before the documents: they may be newer than the progress, but never older.
             stored = self._entries(name, log_version.version - 1)
             documents = self._knowledge.all_chunks().values()
-            self._replace(
-                name, stored, log_version.log, chain.from_iterable(map(leaves_of_document, documents))
-            )
+            self._replace(name, stored, log_version, chain.from_iterable(map(leaves_of_document, documents)))
             return
-        if progress is not None and progress.log == log_version.log and self._read_on(name, progress):
+        if progress is not None and self._read_on(name, progress, log_version):
             return
         self._logs[name] = log = LogLeaves(Place(self._scope, name))
         stored = self._entries(name)
         changes = log.apply(stored)
-        self._replace(name, stored, log_version.log, changes.leaves if changes is not None else ())
+        self._replace(name, stored, log_version, changes.leaves if changes is not None else ())
 
-    def _read_on(self, name: str, progress: Progress) -> bool:
+    def _read_on(self, name: str, progress: Progress, log_version: LogVersion) -> bool:
         """Apply the entries after the last that was read; return whether that was possible."""
+        if progress.log != log_version.log:
+            return False
         log, stored = self._logs.pop(name, None), self._entries(name, progress.version - 1)
         if log is None and (state := self.index.state(name)) is not None:  # from another process
             log = LogLeaves.of_state(Place(self._scope, name), state)
         changes = log.apply(stored[1:]) if log is not None and _continues(stored, progress) else None
         if log is None or changes is None:
             return False
-        now = _progress(stored, progress.log)
+        now = _progress(stored, log_version)
         self.index.update(name, now, removed=changes.withdrawn, leaves=changes.leaves)
         self._logs[name] = log
         return True
 
-    def _replace(self, name: str, stored: Sequence[Stored], log: str, new: Iterable[Leaf]) -> None:
+    def _replace(
+        self, name: str, stored: Sequence[Stored], log_version: LogVersion, new: Iterable[Leaf]
+    ) -> None:
         """Replace the leaves of a source that differ from the new ones."""
         if not stored:  # the conversation was removed meanwhile
             self._drop(name)
@@ -158,7 +163,7 @@ class Follower:
         changed = {key for _, key in before.keys() ^ now.keys()}
         changed |= {leaf.key for key, leaf in now.items() if key in before and before[key] != leaf}
         leaves = [leaf for leaf in now.values() if leaf.key in changed]
-        self.index.update(name, _progress(stored, log), removed=changed, leaves=leaves)
+        self.index.update(name, _progress(stored, log_version), removed=changed, leaves=leaves)
 
     def _drop(self, name: str) -> None:
         self._logs.pop(name, None)
@@ -172,8 +177,8 @@ def _continues(stored: Sequence[Stored], progress: Progress) -> bool:
     return not any(entry.stream == FORGOTTEN for entry in stored[1:])
 
 
-def _progress(stored: Sequence[Stored], log: str) -> Progress:
-    return Progress(stored[-1].version, _digest(stored[-1]), log)
+def _progress(stored: Sequence[Stored], log_version: LogVersion) -> Progress:
+    return Progress(stored[-1].version, _digest(stored[-1]), log_version.log, log_version.checksum)
 
 
 def _digest(entry: Stored) -> bytes:

@@ -69,11 +69,12 @@ class LeafFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):
-    """How far a source was read: its version, a digest of its last entry, and its log."""
+    """How far a source was read: its version, a digest of its last entry, its log and the stored checksum."""
 
     version: int
     last: bytes = b""
     log: str = ""
+    checksum: int | None = None
 
 
 class _Transcript(msgspec.Struct, array_like=True):

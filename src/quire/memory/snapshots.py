@@ -43,7 +43,7 @@ LEAST_CHANGES, _SHARE = 100, 128
 """A snapshot is written once at least 100 leaves have changed, and at least one in 128 of all leaves. Until
 then each process that opens the snapshot indexes the changed leaves again, at 0.1 ms each."""
 
-_FORMAT = 9
+_FORMAT = 10
 _TIMEOUT = 10.0
 _CHECKSUM_SIZE = 4
 _GENERATION = "generation"

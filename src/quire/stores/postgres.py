@@ -67,12 +67,14 @@ _BEGIN = f"""
     {_ENTRIES}"""
 _PLACE = "SELECT scope, name FROM quire.conversations WHERE address = %s"
 _LOG_VERSION = "SELECT number, version FROM quire.conversations WHERE address = %s"
-_LOG_VERSIONS = "SELECT name, version, number FROM quire.conversations WHERE scope = %s"
+_LAST_SUM = """
+    (SELECT sum FROM quire.entries WHERE conversation = number AND entries.version = conversations.version)"""
+_LOG_VERSIONS = f"SELECT name, version, number::text, {_LAST_SUM} FROM quire.conversations WHERE scope = %s"
 # A row has the number of the transaction that wrote it (`xmin`). A moment is the number of a transaction:
 # when it was taken, all transactions with lower numbers had ended.
-_CHANGED = """
+_CHANGED = f"""
     SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text,
-        (SELECT count(*) FROM quire.conversations WHERE scope = %s), name, version, number
+        (SELECT count(*) FROM quire.conversations WHERE scope = %s), name, version, number::text, {_LAST_SUM}
     FROM (SELECT) AS always LEFT JOIN quire.conversations
         ON scope = %s AND coalesce(age(xmin) <= age(%s::xid), true)"""
 _RECENT = """
@@ -148,7 +150,7 @@ class _Moment(NamedTuple):
     """The oldest transaction that was open, and the numbers of the conversations of the scope."""
 
     transaction: str
-    numbers: frozenset[int]
+    numbers: frozenset[str]
 
 
 class PostgresStore(Store):
@@ -214,17 +216,16 @@ class PostgresStore(Store):
     def conversations(self, scope: str) -> dict[str, LogVersion]:
         checked_scope(scope)
         rows = self._rows(_LOG_VERSIONS, scope)
-        return dict(sorted((name, LogVersion(version, str(number))) for name, version, number in rows))
+        return {name: LogVersion(*log_version) for name, *log_version in sorted(rows)}
 
     def changes(self, scope: str, since: Any = None) -> Changes:
         checked_scope(scope)
-        moment, known = since if isinstance(since, _Moment) else (None, frozenset[int]())
+        moment, known = since if isinstance(since, _Moment) else (None, frozenset[str]())
         rows = self._rows(_CHANGED, scope, scope, moment)
-        changed = [row[2:] for row in rows if row[2] is not None]
-        numbers = known.union(number for _, _, number in changed)
+        versions = {row[2]: LogVersion(*row[3:]) for row in rows if row[2] is not None}
+        numbers = known.union(version.log for version in versions.values())
         if len(numbers) != rows[0][1]:  # one was removed
             return self.changes(scope)
-        versions = {name: LogVersion(version, str(number)) for name, version, number in changed}
         return Changes(versions, is_all=moment is None, moment=_Moment(rows[0][0], numbers))
 
     def scopes(self) -> list[str]:

@@ -150,17 +150,21 @@ _END = f"""
 _LOG_VERSION = f"""
     SELECT scope, name, number, at & {_LAST}, id FROM conversations INDEXED BY by_sum
     LEFT JOIN versions ON at = {_END} WHERE scope_sum = ?"""
+_WITH_LAST = f"""
+    LEFT JOIN versions AS ending ON ending.at = {_END}
+    LEFT JOIN versions AS last ON last.at = ending.at - 1 LEFT JOIN entries ON entries.id = last.id"""
+_LOG_VERSIONS = f"""
+    SELECT scope, name, number, ending.at & {_LAST}, ending.id, sum
+    FROM conversations INDEXED BY by_sum {_WITH_LAST} WHERE scope_sum = ?"""
 _CHANGED = f"""
-    SELECT scope, name, number, at & {_LAST}, id
+    SELECT scope, name, number, ending.at & {_LAST}, ending.id, sum
     FROM (SELECT DISTINCT at >> {_BITS} AS changed FROM entries WHERE id > ? AND at > 0)
-    CROSS JOIN conversations ON number = changed LEFT JOIN versions ON at = {_END} WHERE scope_sum = ?"""
+    CROSS JOIN conversations ON number = changed {_WITH_LAST} WHERE scope_sum = ?"""
 _LATEST = f"""
     SELECT (SELECT coalesce(max(id), 0) FROM entries),
     (SELECT count(*) FROM conversations INDEXED BY by_sum WHERE scope_sum = {_REMOVED})"""
 _RECENT = f"""
-    SELECT scope, name, number, ending.at & {_LAST}, ending.id, body FROM conversations
-    LEFT JOIN versions AS ending ON ending.at = {_END}
-    LEFT JOIN versions AS last ON last.at = ending.at - 1 LEFT JOIN entries ON entries.id = last.id"""
+    SELECT scope, name, number, ending.at & {_LAST}, ending.id, body FROM conversations {_WITH_LAST}"""
 _SINCE = f"AND number IN (SELECT at >> {_BITS} FROM entries WHERE id > ? AND at > 0)"
 _COUNTS = f"""
     SELECT scope, name, ({_END} & {_LAST}) - 1 FROM json_each(?) CROSS JOIN conversations
@@ -463,7 +467,7 @@ class SQLiteStore(Store):
         return expected + len(entries)
 
     def _conversations(self, connection: sqlite3.Connection, scope: str) -> dict[str, LogVersion]:
-        rows = connection.execute(_LOG_VERSION, (checksum_name(scope),)).fetchall()
+        rows = connection.execute(_LOG_VERSIONS, (checksum_name(scope),)).fetchall()
         counted = connection.execute(f"{_COUNT} scope_sum = ?", (checksum_name(scope),)).fetchone()
         if counted != (len(rows),):
             raise StoreDamaged(f"{self.path} is damaged: the conversations of {scope!r} are not as written")
@@ -472,7 +476,7 @@ class SQLiteStore(Store):
     def _log_versions(self, scope: str, rows: Sequence[Sequence[Any]]) -> dict[str, LogVersion]:
         row_by_place = {self._place_in(row): row for row in rows}
         return {
-            place.conversation: LogVersion(_version_in(row), str(row[2]))
+            place.conversation: LogVersion(_version_in(row), str(row[2]), row[5])
             for place, row in sorted(row_by_place.items())
             if place.scope == scope
         }

@@ -189,11 +189,14 @@ class LogVersion(NamedTuple):
     """The version of a conversation's log, and which log it is.
 
     `log` changes when a conversation is removed and another begins at its address; it is empty if the store
-    cannot tell. A lower version of the same log means that its end was lost.
+    cannot tell. A lower version of the same log means that its end was lost. A store that was restored may
+    have other entries in the same log: `checksum` then differs.
     """
 
     version: int
     log: str = ""
+    checksum: int | None = None
+    """The checksum of the last entry; `None` if the store does not list it."""
 
 
 class Changes(NamedTuple):

@@ -421,6 +421,9 @@ class StoreLaws:
             again = store.conversations("ana")["q3"]
             assert again.version == 2, "a removed conversation does not begin anew"
             assert not again.log or again.log != before["q3"].log, "a new conversation has the log of the old"
+            store.replace(Place("ana", "q4"), {1: entry("two").body})
+            checksum = store.conversations("ana")["q4"].checksum
+            assert checksum is None or checksum != before["q4"].checksum, "checksum: not of the last entry"
 
     @examples(4)
     @given(data=st.data())
