@@ -37,7 +37,7 @@ from starlette.routing import Route
 
 import page
 from quire.providers import check, provider_for
-from quire.proxy import Fitting, Observer, Recorder, Relay, Settings
+from quire.proxy import AllowedChanges, Observer, Recorder, Relay, Settings
 from quire.session import Session
 from quire.stores import Store
 from quire.tokens import counter_for
@@ -246,7 +246,7 @@ async def recognise(runs: list[list[Any]], store: str, fit: int | None) -> dict[
     upstream = Upstream(runs)
     app = Starlette(routes=[Route("/{path:path}", upstream.answer, methods=["POST"])])
     servers = [await _started(app)]
-    recorder = Recorder(Settings(store, fitting=Fitting(tokens=fit)))
+    recorder = Recorder(Settings(store, allowed=AllowedChanges(tokens=fit)))
     relay = Relay({"openai": servers[0][1]}, recorder, timeout=60)
     servers.append(await _started(relay))
     pause = random.Random(7)

@@ -25,7 +25,7 @@ from quire.reading.memory import recall
 from quire.reading.source import Source, counter_of
 from quire.reading.why import explain, explain_words
 from quire.sections import Ask, History
-from quire.session import Kept, Session, open_store, request_named, transcript_with
+from quire.session import Session, StoredReceipt, open_store, request_named, transcript_with
 from quire.state import View
 from quire.stores import Store, place_at
 from quire.tokens import Budget
@@ -249,7 +249,7 @@ def _page(
     start: int,
     *,
     view: View | None = None,
-    receipt: Receipt | Kept | None = None,
+    receipt: Receipt | StoredReceipt | None = None,
     is_whole: bool = False,
 ) -> Page:
     """A page of as many items as there is room for; with `is_whole`, in whole items, for a resource."""

@@ -19,7 +19,7 @@ from quire import Budget, Template
 from quire.items import Hide, Span
 from quire.memory import Recall
 from quire.sections import History
-from quire.session import Kept, Session, new_transcript
+from quire.session import Session, StoredReceipt, new_transcript
 from quire.stores import Store, place_at
 from tests.cli.command_line import (
     ENDINGS,
@@ -263,7 +263,7 @@ def test_why_finds_the_requests_of_another_conversation_that_quoted_an_item(tmp_
         old.assistant("Noted.")
         old.user("My cat likes fish.")
         old.assistant("Nice.")
-        receipts = list[Kept]()
+        receipts = list[StoredReceipt]()
         for name, question in (("new", "Where do I live?"), ("other", "Does the cat like fish?")):
             session = Session.open(f"ana/{name}", store=opened)
             session.user(question)

@@ -202,4 +202,4 @@ def test_with_keys_each_caller_has_conversations_of_its_own(origin: Upstream, tm
         own.settle()
     with Store.open(tmp_path / "own.db") as opened:
         places = [one.place for one in opened.recent(None)]
-    assert sorted(place.named for place in places) == ["ana/", "bob/"]
+    assert sorted(place.given_scope for place in places) == ["ana/", "bob/"]

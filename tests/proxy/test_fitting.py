@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.providers import check
-from quire.proxy import Fitting
+from quire.proxy import AllowedChanges
 from quire.proxy.exchange import Answer, Exchange
 from tests.proxy.programs import CHAT, Json, Watched, calls, result, said, system, user
 
-FIT = Fitting(tokens=2_000)
+FIT = AllowedChanges(tokens=2_000)
 WORDS = "The third shipment of the order was moved to the warehouse at the harbour, and waits there. "
 
 
@@ -43,7 +43,7 @@ def requests_of(history: list[Json]) -> list[tuple[list[Json], Json]]:
 
 
 def test_below_the_budget_nothing_is_touched() -> None:
-    watched = Watched(fitting=Fitting(repairs=True, tokens=100_000, recalls=True))
+    watched = Watched(allowed=AllowedChanges(repairs=True, tokens=100_000, recalls=True))
     asked = requests_of(grown(4))
     assert all(changed(watched, messages, answer) is None for messages, answer in asked)
     ((_, session),) = watched.sessions().items()
@@ -52,7 +52,7 @@ def test_below_the_budget_nothing_is_touched() -> None:
 
 @pytest.mark.parametrize("recalls", [False, True])
 def test_above_it_the_beginning_stays_and_calls_keep_their_results(recalls: bool) -> None:
-    watched, before = Watched(fitting=FIT._replace(recalls=recalls)), list[Json]()
+    watched, before = Watched(allowed=FIT._replace(recalls=recalls)), list[Json]()
     asked, cuts, sent = requests_of(grown(24)), 0, list[Json]()
     for messages, answer in asked:
         payload = changed(watched, messages, answer)
@@ -74,13 +74,13 @@ def test_above_it_the_beginning_stays_and_calls_keep_their_results(recalls: bool
 
 
 def test_a_message_that_is_larger_than_the_budget_goes_through() -> None:
-    watched = Watched(fitting=FIT)
+    watched = Watched(allowed=FIT)
     assert changed(watched, [user(WORDS * 400)]) is None
     assert any("not cut" in one for one in watched.warnings)
 
 
 def test_a_large_result_that_was_just_returned_is_shortened() -> None:
-    watched = Watched(fitting=FIT)
+    watched = Watched(allowed=FIT)
     messages = [system("Be brief."), user("look"), calls("call_000001"), result("call_000001", WORDS * 400)]
     payload = changed(watched, messages)
     assert payload["messages"][:3] == messages[:3]
@@ -103,7 +103,7 @@ BROKEN: dict[str, list[Json]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_history_that_would_be_refused_is_repaired(name: str) -> None:
-    watched, messages = Watched(fitting=Fitting(repairs=True)), BROKEN[name]
+    watched, messages = Watched(allowed=AllowedChanges(repairs=True)), BROKEN[name]
     assert check({"messages": messages}, "openai")
     payload = changed(watched, messages, temperature=0.5)
     assert payload["temperature"] == 0.5 and check(payload, "openai") == []
@@ -133,7 +133,7 @@ WIRES = {
 )
 def test_what_is_cut_is_accepted_by_every_provider(path: str, sizes: list[int], tokens: int) -> None:
     wire, field = WIRES[path]
-    watched = Watched(fitting=Fitting(repairs=True, tokens=tokens))
+    watched = Watched(allowed=AllowedChanges(repairs=True, tokens=tokens))
     messages: list[Json] = [_message(wire, "user", "begin")]
     for n, size in enumerate(sizes):
         messages += [
@@ -157,7 +157,7 @@ def _message(wire: str, role: str, text: str) -> Json:
 
 
 def test_a_change_that_came_too_late_is_not_on_the_record() -> None:
-    watched, messages = Watched(fitting=FIT), grown(30)
+    watched, messages = Watched(allowed=FIT), grown(30)
     body = json.dumps({"model": "gpt-5.6", "messages": messages}).encode()
     begun = watched.observer.begin(Exchange(1, "openai", CHAT, body, 0.0))
     assert begun.body is not None

@@ -9,7 +9,7 @@ from msgspec.json import encode
 from quire import Budget, Session, Template
 from quire.items import Mask, Span, Summary, use_clock
 from quire.sections import Ask, Custom, History, Instructions
-from quire.session import Kept, before_of, compare_requests, first_change
+from quire.session import StoredReceipt, before_of, compare_requests, first_change
 from tests.session.opened import called, session, talk
 
 LONG = "word " * 40
@@ -33,7 +33,9 @@ def reply(read: int, sent: int) -> dict[str, Any]:
     return {"object": "chat.completion", "choices": [choice], "usage": usage, "model": "gpt-5.6"}
 
 
-def ask(one: Session, how: Template | None = None, served: float | None = None, **options: Any) -> Kept:
+def ask(
+    one: Session, how: Template | None = None, served: float | None = None, **options: Any
+) -> StoredReceipt:
     """Ask, let a provider report which share of the request its cache served, and return the receipt."""
     one.user("What now?")
     wire, model = options.pop("wire", "openai"), options.pop("model", "gpt-5.6")
@@ -45,7 +47,7 @@ def ask(one: Session, how: Template | None = None, served: float | None = None, 
     return one.receipts[-1]
 
 
-def after(change: Callable[[Session], Any], **options: Any) -> tuple[Kept, Kept]:
+def after(change: Callable[[Session], Any], **options: Any) -> tuple[StoredReceipt, StoredReceipt]:
     """The requests before and after a change."""
     one = session()
     talk(one, 20, LONG)

@@ -32,7 +32,7 @@ def test_addresses() -> None:
     given = [(scope, name) for scope in ("", "agent/", "ana", "a/b", "q3", "%2F", "~") for name in names]
     places = [place_at(scope=scope, conversation=name) for scope, name in given]
     assert [place_at(str(place)) for place in places] == places
-    assert [place.named for place in places] == [scope for scope, _ in given]
+    assert [place.given_scope for place in places] == [scope for scope, _ in given]
     own = {place.scope for place, (scope, _) in zip(places, given, strict=True) if scope in ("", "agent/")}
     assert len(own) == 10 and own.isdisjoint(scope for scope, _ in given)
 

@@ -19,7 +19,14 @@ from quire.items import JSON, Item, Undo, kind_of
 from quire.reading import changes
 from quire.reading.conversations import Conversation, list_conversations
 from quire.reading.source import Source, counter_of
-from quire.session import Kept, Session, erase_scopes, remove_conversation, request_named, survey_scopes
+from quire.session import (
+    Session,
+    StoredReceipt,
+    erase_scopes,
+    remove_conversation,
+    request_named,
+    survey_scopes,
+)
 from quire.state import View
 from quire.stores import Place, Store, Stored, items_in, place_at
 from quire.stores.streams import ORIGIN
@@ -66,7 +73,7 @@ def _rows(source: Source, address: str | None) -> Iterator[Conversation]:
     name, queries = "", [("", "")]  # pairs of a scope and a text in the names
     if address is not None:
         place = place_at(address)
-        name, queries = place.conversation, [(f"{quote(place.named, safe='')}/", place.conversation)]
+        name, queries = place.conversation, [(f"{quote(place.given_scope, safe='')}/", place.conversation)]
         if "/" not in address:
             queries.append((f"{address}/", ""))
     for within, text in queries:
@@ -138,7 +145,7 @@ def _view_as_data(session: Session, transcript: str, version: int, view: View) -
     }
 
 
-def _show_request(kept: Kept, json: bool) -> None:
+def _show_request(kept: StoredReceipt, json: bool) -> None:
     request = kept.request()  # an error if its digest differs, or if parts of it were forgotten
     if json:
         write_json(request)
@@ -154,7 +161,7 @@ def _show_request(kept: Kept, json: bool) -> None:
         say(line)
 
 
-def _not_shown(kept: Kept) -> Iterator[str]:
+def _not_shown(kept: StoredReceipt) -> Iterator[str]:
     """A line for each group of candidates that were not shown for the same reason."""
     for group in not_shown(kept.entries):
         which = named(group.first) if group.items == 1 else f"{named(group.first)} to {named(group.last)}"

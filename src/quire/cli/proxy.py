@@ -82,13 +82,13 @@ def proxy(
             note(f"{moment(now())} {text}")
 
     with errors_reported():
-        from quire.proxy import Fitting, Recorder, Relay, Settings
+        from quire.proxy import AllowedChanges, Recorder, Relay, Settings
 
         pairs = (option.partition("=") for option in upstream or ())
         upstreams = {upstream_name: address for upstream_name, _, address in pairs}
-        fitting = Fitting(repair, fit, recall)
+        allowed = AllowedChanges(repair, fit, recall)
         name = store or DEFAULT
-        settings = Settings(name, key_in(key_file), content, _patterns(redact), fitting)
+        settings = Settings(name, key_in(key_file), content, _patterns(redact), allowed)
         if recall and fit is None:
             raise InvalidValue("--recall needs --fit: only requests that are cut have quotes")
         recorder = Recorder(settings, warn)

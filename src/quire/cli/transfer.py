@@ -192,7 +192,7 @@ def read_incoming(file: str, place: Place, source: str | None) -> Iterator[Incom
         except QuireError as fault:
             raise InvalidValue(f"{where}: {fault}") from None
         names = (place.conversation, str(history.line or ""))
-        target = place_at(scope=place.named, conversation="-".join(filter(None, names)))
+        target = place_at(scope=place.given_scope, conversation="-".join(filter(None, names)))
         format = history.log.format if history.log is not None else history.format(source)
         faults = _faults_and_repairs(history, source, items)
         yield Incoming(where, format, target, history, items, len(history.tools), *faults)

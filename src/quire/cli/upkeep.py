@@ -60,7 +60,7 @@ def _idle(store: Store, scope: str | None, since: float) -> list[Recent]:
     for recent in store.recent():
         place, _, time = recent
         name = place.conversation
-        if scope not in (None, place.named) or is_reserved(name):
+        if scope not in (None, place.given_scope) or is_reserved(name):
             continue
         if time is None:
             note(f"{place} is damaged at its end, and stays")

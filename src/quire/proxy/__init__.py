@@ -12,8 +12,8 @@ except ModuleNotFoundError as missing:
         raise
     raise MissingExtra("the proxy", "proxy") from missing
 
-from quire.proxy.changes import Fitting
+from quire.proxy.changes import AllowedChanges
 from quire.proxy.observer import EXCHANGES, LOSSES, Observer, Settings
 from quire.proxy.recorder import Recorder
 
-__all__ = ["EXCHANGES", "LOSSES", "UPSTREAMS", "Fitting", "Observer", "Recorder", "Relay", "Settings"]
+__all__ = ["EXCHANGES", "LOSSES", "UPSTREAMS", "AllowedChanges", "Observer", "Recorder", "Relay", "Settings"]

@@ -22,7 +22,7 @@ from quire.proxy.exchange import Json, Request, Unit, is_reply
 from quire.sections import History, Section
 
 
-class Fitting(NamedTuple):
+class AllowedChanges(NamedTuple):
     """Which changes are allowed: repairs, a cut to `tokens`, and recall of what such a cut leaves out."""
 
     repairs: bool = False
@@ -49,14 +49,14 @@ class Change(NamedTuple):
 
 
 def change_request(
-    fitting: Fitting, request: Request, thread: Thread, context: Context, faults: Sequence[Fault]
+    allowed: AllowedChanges, request: Request, thread: Thread, context: Context, faults: Sequence[Fault]
 ) -> Change:
     """Repair and cut a request; without a body in the result it is sent as it is."""
     payload, built, descriptions = request.payload, None, list[str]()
-    if fitting.tokens is not None and context.receipt.tokens > fitting.tokens:
-        built, payload, description = _cut(fitting, request, thread, len(faults))
+    if allowed.tokens is not None and context.receipt.tokens > allowed.tokens:
+        built, payload, description = _cut(allowed, request, thread, len(faults))
         descriptions.append(description)
-    if fitting.repairs and (broken := check(payload, request.wire, model=request.model)):
+    if allowed.repairs and (broken := check(payload, request.wire, model=request.model)):
         payload, repairs = _repair(request, payload, broken)
         descriptions += repairs
     is_same = payload is request.payload
@@ -85,14 +85,16 @@ def _repair(request: Request, payload: Json, faults: Sequence[Fault]) -> tuple[J
 # Cuts
 
 
-def _cut(fitting: Fitting, request: Request, thread: Thread, limit: int) -> tuple[Built | None, Json, str]:
+def _cut(
+    allowed: AllowedChanges, request: Request, thread: Thread, limit: int
+) -> tuple[Built | None, Json, str]:
     """The context and payload of a smaller request with at most `limit` faults, if any, and what was done."""
-    assert fitting.tokens is not None
+    assert allowed.tokens is not None
     parts: list[Section] = [Wishes(scope=False), History()]
     sections = parts if request.instructions else parts[::-1]
-    sections += [Recall("recent", "episodes", "knowledge")] if fitting.recalls else []
+    sections += [Recall("recent", "episodes", "knowledge")] if allowed.recalls else []
     try:
-        template = thread.template(request, fitting.tokens, *sections)
+        template = thread.template(request, allowed.tokens, *sections)
         context = thread.session.build(template, tools=request.tools, model=request.model)
         rendered = context.render(request.wire)
         for messages in (_assemble(request, thread, context), rendered.payload[request.field]):

@@ -246,9 +246,9 @@ class Conversations:
 
     def _load_recent(self, caller: str) -> None:
         """Open the latest conversations: one of them may have the response that a request names."""
-        scope = _place("any", caller).named  # the same for all conversations of a caller
+        scope = _place("any", caller).given_scope  # the same for all conversations of a caller
         for place, *_ in self.store.recent(None)[:_MAX_RECENT]:
-            if place.named == scope and place not in self._threads:
+            if place.given_scope == scope and place not in self._threads:
                 with suppress(QuireError):
                     self._thread(place, caller)
 

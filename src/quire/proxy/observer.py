@@ -16,7 +16,7 @@ from quire.context import DEFAULT_MODEL, Context
 from quire.errors import ModelFailed
 from quire.items import Item, Message, Note, Reasoning, ToolCall, ToolResult
 from quire.providers import check, entries_in, fields_in
-from quire.proxy.changes import Built, Change, Fitting, change_request
+from quire.proxy.changes import AllowedChanges, Built, Change, change_request
 from quire.proxy.conversations import Conversations, Thread
 from quire.proxy.exchange import Answer, Exchange, Json, Reply, Request, read_answer
 from quire.reading.report import EXCHANGES as EXCHANGES, describe_break, find_waste
@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     key: bytes | None = None
     has_content: bool = True
     patterns: tuple[str, ...] = ()
-    fitting: Fitting = Fitting()
+    allowed: AllowedChanges = AllowedChanges()
 
 
 class Outcome(NamedTuple):
@@ -100,13 +100,13 @@ class Observer:
         """Record a request, and change it if that is allowed and needed."""
         request = Request(exchange)
         thread = self._conversations.record(request, exchange.upstream, exchange.caller)
-        context, fitting = self._build(thread, request), self._settings.fitting
+        context, allowed = self._build(thread, request), self._settings.allowed
         built = Built(context, context.render(request.wire))
-        faults = check(_part_to_check(request, fitting), request.wire, model=request.model)
+        faults = check(_part_to_check(request, allowed), request.wire, model=request.model)
         advice = [f"the provider will refuse this request: {fault}" for fault in faults[:_MAX_FAULTS]]
         receipt = context.receipt
         advice += find_waste(thread.session.view(), request.tools, receipt.schemas, receipt.tokens)
-        change = change_request(fitting, request, thread, context, faults) if fitting else Change()
+        change = change_request(allowed, request, thread, context, faults) if allowed else Change()
         for sendable in filter(None, (built, change.built)):
             sendable.context.receipt.advice += (*advice, *change.descriptions)
         if change.body is None:
@@ -211,10 +211,10 @@ class Observer:
         return tuple(f"{place.conversation}: {text}" for text in new)
 
 
-def _part_to_check(request: Request, fitting: Fitting) -> Json:
+def _part_to_check(request: Request, allowed: AllowedChanges) -> Json:
     """The payload, or only the last turns of a very long one that is not changed: a check takes long."""
     start = len(request.messages) - _MAX_CHECKED_MESSAGES
-    if start <= 0 or fitting:
+    if start <= 0 or allowed:
         return request.payload
     turns = (n for n in range(start, len(request.messages)) if request.messages[n].get("role") == "user")
     return {**request.payload, request.field: request.messages[next(turns, 0) :]}

@@ -48,7 +48,7 @@ def _start(settings: Settings) -> None:
     global _observer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it, after its queue
     _observer = Observer(settings)
-    if not settings.fitting:  # no request waits for it
+    if not settings.allowed:  # no request waits for it
         os.nice(_NICE)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -154,7 +154,7 @@ class Recorder:
     async def _work(self) -> None:
         while True:
             await self._has_jobs.wait()
-            if not self.settings.fitting:
+            if not self.settings.allowed:
                 await asyncio.sleep(_DELAY_SECONDS)
             failures = 0  # of the first job
             while self._jobs:

@@ -48,7 +48,7 @@ class Tee:
         self, recorder: Recorder, number: int, outcome: "asyncio.Future[Outcome | None] | None"
     ) -> None:
         self._recorder, self._number = recorder, number
-        self.change = outcome if recorder.settings.fitting else None
+        self.change = outcome if recorder.settings.allowed else None
         """The outcome to wait for before the request is sent."""
         self._began = time.perf_counter()
         self._status = self._size = 0

@@ -69,16 +69,16 @@ def list_conversations(
     A scope is an address with a slash at its end: `ana/`, or `/` for conversations without one.
     """
     recent = source.recent()
-    scope, text = place_at(within).named if within else None, named.casefold()
+    scope, text = place_at(within).given_scope if within else None, named.casefold()
     matches = [
         row
         for row in recent
-        if scope in (None, row.place.named)
-        and (not text or text in f"{row.place.named}/{row.place.conversation}".casefold())
+        if scope in (None, row.place.given_scope)
+        and (not text or text in f"{row.place.given_scope}/{row.place.conversation}".casefold())
     ]
     start = bisect_right(matches, _read_cursor(after), key=by_activity) if after else 0
     rows = matches[start : start + limit]
-    places, scopes = {row.place for row in recent}, Counter(row.place.named for row in recent)
+    places, scopes = {row.place for row in recent}, Counter(row.place.given_scope for row in recent)
     return Conversations(
         rows=[_describe(source, row, places) for row in rows],
         length=len(matches),
@@ -108,7 +108,7 @@ def _describe(source: Source, recent: Recent, places: set[Place]) -> Conversatio
     parent = place._replace(conversation=place.conversation.rpartition("/")[0])
     row = Conversation(
         address=str(place),
-        scope=place.named,
+        scope=place.given_scope,
         conversation=place.conversation,
         version=recent.version,
         at=recent.time,

@@ -51,13 +51,15 @@ def list_open_jobs(
 
     Conversations that cannot be read are left out; `list_conversations` reports them.
     """
-    scope = place_at(within).named if within else None
+    scope = place_at(within).given_scope if within else None
     address, _, job = cursor.rpartition("~")
     places = sorted(
         (
             place
             for place in source.store.with_open_jobs(source.scope)
-            if scope in (None, place.named) and not is_reserved(place.conversation) and str(place) >= address
+            if scope in (None, place.given_scope)
+            and not is_reserved(place.conversation)
+            and str(place) >= address
         ),
         key=str,
     )

@@ -51,7 +51,7 @@ def recall(
 
 def search(source: Source, question: str, within: str = "") -> dict[str, Any]:
     """Return the answers to a question in the conversations and documents `within` a scope, best first."""
-    scope = place_at(within).named if within else source.scope or ""
+    scope = place_at(within).given_scope if within else source.scope or ""
     quotes = [
         (name, quote)
         for name in source.scopes(scope)[:_MAX_SCOPES]

@@ -13,7 +13,15 @@ from quire.errors import QuireError
 from quire.items import Item, Note, ToolCall, ToolResult, kind_of
 from quire.reading.items import text_of
 from quire.reading.source import Fields, Record, Source, counter_of
-from quire.session import Comparison, Kept, Session, Spending, before_of, compare_requests, first_change
+from quire.session import (
+    Comparison,
+    Session,
+    Spending,
+    StoredReceipt,
+    before_of,
+    compare_requests,
+    first_change,
+)
 from quire.state import View, is_output
 from quire.tokens import AS_OF, Definition, read_definition, schema_tokens, single_definitions
 
@@ -92,7 +100,7 @@ class _Sums:
                 self.failed += not answer.get("whole") or answer.get("status", 0) >= 400 or "error" in answer
                 self.first_token_seconds += filter(None, [answer.get("first")])
 
-    def _add_request(self, receipt: Kept, before: Kept | None, address: str) -> None:
+    def _add_request(self, receipt: StoredReceipt, before: StoredReceipt | None, address: str) -> None:
         spent, model = receipt.spending, receipt.model or ""
         self.requests += 1
         self.spending += spent
@@ -107,7 +115,7 @@ class _Sums:
         row["cost"] += comparison.cost or 0.0
         row["last"] = f"{address}: {cause.reason}"
 
-    def _add_items(self, session: Session, last: Kept) -> None:
+    def _add_items(self, session: Session, last: StoredReceipt) -> None:
         address, calls, counter = str(session.place), Counter[tuple[str, str]](), counter_of(session)
         for item in session.view().recorded():
             if isinstance(item, ToolCall):
@@ -181,7 +189,7 @@ def write_report(source: Source, since: float = 0.0) -> Report:
 # Warnings
 
 
-def describe_break(before: Kept, receipt: Kept, comparison: Comparison) -> list[str]:
+def describe_break(before: StoredReceipt, receipt: StoredReceipt, comparison: Comparison) -> list[str]:
     """Describe a cache break: its cause, its cost, and the first changed bytes; nothing if there is none."""
     if comparison.cause is None or comparison.cause.name == "short":
         return []
@@ -203,7 +211,7 @@ def describe_break(before: Kept, receipt: Kept, comparison: Comparison) -> list[
     return [f"{text}; byte {change.byte:,}, {change.path}: {old} → {new}"]
 
 
-def _tokens_not_served(before: Kept, receipt: Kept, comparison: Comparison) -> int:
+def _tokens_not_served(before: StoredReceipt, receipt: StoredReceipt, comparison: Comparison) -> int:
     """The tokens that the cache did not serve; after a change at the start, all that follow it."""
     is_start = comparison.cause is not None and comparison.cause.name in _AT_START
     return min(before.tokens, receipt.tokens) - comparison.tokens if is_start else comparison.again

@@ -10,7 +10,7 @@ from quire.items import Item, Message, ToolCall, ToolResult, kind_of
 from quire.providers import HISTORY, entries_in
 from quire.reading.items import text_of
 from quire.reading.source import MAX_ROWS, Count, Fields, Limit, Record, Source
-from quire.session import Kept, Spending, before_of, compare_requests, first_change
+from quire.session import Spending, StoredReceipt, before_of, compare_requests, first_change
 from quire.tokens import AS_OF, Usage
 
 _MAX_SEGMENTS = 100
@@ -62,7 +62,7 @@ def list_requests(
     return {"rows": rows, "has_more": len(receipts) > limit, "reported": spent.cached, "prices_of": AS_OF}
 
 
-def _row_fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
+def _row_fields(kept: StoredReceipt, before: StoredReceipt | None) -> dict[str, Any]:
     spent, comparison = kept.spending, None if before is None else compare_requests(before, kept)
     names = ("version", "provider", "model", "tokens", "available", "is_bare")
     fields: dict[str, Any] = {
@@ -83,7 +83,7 @@ def _row_fields(kept: Kept, before: Kept | None) -> dict[str, Any]:
     }
 
 
-def question_of(kept: Kept) -> str:
+def question_of(kept: StoredReceipt) -> str:
     """Return the beginning of the message that a request answers: the last user message in it."""
     if kept.is_bare:
         return ""
@@ -142,7 +142,7 @@ def read_request(source: Source, address: str, version: Count | None = None) -> 
 
 def _request_with_neighbours(
     source: Source, address: str, version: int | None
-) -> tuple[Kept, Kept | None, int | None]:
+) -> tuple[StoredReceipt, StoredReceipt | None, int | None]:
     """A request, the one to compare it with, and the version of the next."""
     receipts, count = source.session(address).receipts, _RECEIPTS_AT_ONCE
     newest = receipts[-count:]
@@ -157,7 +157,7 @@ def _request_with_neighbours(
     return newest[index], before_of(newest[index], newest[:index]), after
 
 
-def _candidates(kept: Kept) -> Iterator[Fields]:
+def _candidates(kept: StoredReceipt) -> Iterator[Fields]:
     """Yield every candidate, with the beginning of its text and the edit that removed it, if one did."""
     shown, recorded = {item.id: item for item in kept.items}, _recorded(kept)
     for entry in kept.entries:
@@ -167,13 +167,13 @@ def _candidates(kept: Kept) -> Iterator[Fields]:
         yield {**brief, **entry._asdict(), "edit": None if edit == entry.rule else edit}
 
 
-def _recorded(kept: Kept) -> dict[str, Item]:
+def _recorded(kept: StoredReceipt) -> dict[str, Item]:
     """The recorded items at the time of the request, by id."""
     view = kept.view
     return {} if view is None else {item.id: item for item in view.recorded()}
 
 
-def _difference(before: Kept, kept: Kept) -> Fields:
+def _difference(before: StoredReceipt, kept: StoredReceipt) -> Fields:
     """The items and parameters that differ, and the first changed byte."""
     difference: dict[str, Any] = {"version": before.version}
     if before.is_bare or kept.is_bare:
@@ -270,7 +270,7 @@ def _segment_row(segment: _Segment, byte: int | None, items: Sequence[Fields]) -
     return row | {"text": same[-_LONGEST:], "changed": changed[:_LONGEST], "cut": cut}
 
 
-def _items_in(kept: Kept, segments: Sequence[_Segment]) -> dict[int, list[Fields]]:
+def _items_in(kept: StoredReceipt, segments: Sequence[_Segment]) -> dict[int, list[Fields]]:
     """The items by the segment that contains their text, as far as it can be found."""
     sections = [name for name, length in kept.runs for _ in range(length)]
     tokens = {entry.item_id: entry.tokens for entry in kept.entries}

@@ -82,10 +82,12 @@ class Source:
         `UnknownId` if there is none.
         """
         places = [recent.place for recent in self.store.recent(self.scope)]
-        wanted = [place for place in places if name in (None, place.named, place.scope)]
+        wanted = [place for place in places if name in (None, place.given_scope, place.scope)]
         scopes = list(dict.fromkeys(place.scope for place in wanted))
         if not scopes:
-            names = list(dict.fromkeys(place.named for place in places if place.named))[:_MAX_NAMED]
+            names = list(dict.fromkeys(place.given_scope for place in places if place.given_scope))[
+                :_MAX_NAMED
+            ]
             choices = ", ".join(repr(cut(scope)) for scope in sorted(names)) or "none"
             if not name:
                 raise UnknownId(f"there is no conversation without a scope here; name a scope: {choices}")

@@ -12,7 +12,7 @@ from quire.items import Undo, kind_of
 from quire.reading.compactions import past_compactions
 from quire.reading.items import LONG_TEXT, Shown, describe
 from quire.reading.source import Count, Limit, Record, Source, counter_of, view_with
-from quire.session import Kept, Session, family, request_named
+from quire.session import Session, StoredReceipt, family, request_named
 from quire.state import IndexKind, Pair, Run, Stretch, View, is_edit, laid_out, side_by_side, subject
 from quire.stores.streams import MAIN
 from quire.tokens import Counter
@@ -164,7 +164,7 @@ def read_transcript(
     )
 
 
-def _request(snapshot: _Version, name: str) -> Kept | None:
+def _request(snapshot: _Version, name: str) -> StoredReceipt | None:
     receipts = snapshot.session.receipts
     if name != "last":
         return request_named(receipts, name) if name else None
@@ -174,7 +174,7 @@ def _request(snapshot: _Version, name: str) -> Kept | None:
 
 
 def _row(
-    snapshot: _Version, row: Stretch, undone: Mapping[str, str], counter: Counter, kept: Kept | None
+    snapshot: _Version, row: Stretch, undone: Mapping[str, str], counter: Counter, kept: StoredReceipt | None
 ) -> Row:
     view, at = snapshot.view, row.start
     if row.sort == "fold":

@@ -20,7 +20,7 @@ from quire.providers import PROVIDERS, provider_for
 from quire.reading.items import text_of
 from quire.reading.source import Count, Source
 from quire.sections import History
-from quire.session import Kept, Trial, request_named
+from quire.session import StoredReceipt, Trial, request_named
 from quire.tokens import Budget, facts_for, known_models
 
 _COMPACTORS: dict[str, Compactor | None] = {
@@ -110,7 +110,7 @@ def compare_bills(
     return {"present": bill, "tried": bill if settings == present else _bill(trial, settings)}
 
 
-def _begin(source: Source, address: str, request: str) -> tuple[Trial, _Settings, Kept | None]:
+def _begin(source: Source, address: str, request: str) -> tuple[Trial, _Settings, StoredReceipt | None]:
     """The trial, its present settings, and the request if one was sent."""
     session = source.session(address)
     last = [request_named(session.receipts, request)] if request else session.receipts[-1:]
@@ -130,7 +130,9 @@ def _window_of(model: str) -> int:
     return facts_for(model).window or _DEFAULT_WINDOW
 
 
-def _fit(trial: Trial, settings: _Settings, sent: Kept | None) -> tuple[dict[str, Any], Sequence[Entry]]:
+def _fit(
+    trial: Trial, settings: _Settings, sent: StoredReceipt | None
+) -> tuple[dict[str, Any], Sequence[Entry]]:
     """The receipt of a request with its faults and downgrades, and its entries."""
     wire = provider_for(settings.provider)
     try:

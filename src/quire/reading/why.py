@@ -12,7 +12,7 @@ from quire.memory import Memory, is_reserved, recalled
 from quire.reading.items import Shown, describe, text_of
 from quire.reading.requests import question_of
 from quire.reading.source import Count, Fields, Record, Source, counter_of
-from quire.session import Kept, Session, find_items, places_quoting, request_named, transcript_with
+from quire.session import Session, StoredReceipt, find_items, places_quoting, request_named, transcript_with
 from quire.stores import Place, place_at
 from quire.stores.streams import MAIN, digest_of
 
@@ -32,7 +32,7 @@ class Asked(Record, frozen=True):
     question: str
 
     @staticmethod
-    def of(kept: Kept) -> "Asked":
+    def of(kept: StoredReceipt) -> "Asked":
         """The row of a request."""
         return Asked(version=kept.version, at=kept.created_at, question=question_of(kept))
 
@@ -74,7 +74,9 @@ def explain(source: Source, address: str | Place, item: str, request: str = "las
     return _explain(source, session, session.receipts[:], item, request)
 
 
-def _explain(source: Source, session: Session, receipts: Sequence[Kept], item: str, request: str) -> Why:
+def _explain(
+    source: Source, session: Session, receipts: Sequence[StoredReceipt], item: str, request: str
+) -> Why:
     name = transcript_with(session, item)
     chosen = request_named(receipts, request) if receipts or request != "last" else None
     if name is not None:
@@ -118,7 +120,7 @@ def _elsewhere(source: Source, session: Session, item: Item) -> Iterator[Elsewhe
                     yield Elsewhere(address=str(place), seen_in=len(seen), last=Asked.of(seen[-1]))
 
 
-def _entry(kept: Kept | None, item: Item) -> tuple[Fields | None, str | None]:
+def _entry(kept: StoredReceipt | None, item: Item) -> tuple[Fields | None, str | None]:
     if kept is None:
         return None, "no request of this conversation was sent since it was recorded"
     if not kept.is_bare and kept.shows(item) is None:
@@ -144,10 +146,10 @@ def explain_words(
         session = source.session(within)
         matches = _items_with(session, words)
     else:
-        matches = _search_scope(source, place_at(within).named if within else None, words)
+        matches = _search_scope(source, place_at(within).given_scope if within else None, words)
     if not matches:
         raise UnknownId(f"nothing here has {cut(words)!r}")
-    rows, receipts = list[Why](), dict[Place, list[Kept]]()
+    rows, receipts = list[Why](), dict[Place, list[StoredReceipt]]()
     for place, item in matches[: min(max(limit, 1), _MAX_ROWS)]:
         session = source.session(place)
         if place not in receipts:
@@ -186,7 +188,7 @@ def _scan(source: Source, scope: str | None, words: str) -> list[tuple[Place, st
     needles = [encode(word)[1:-1].decode() for word in words.casefold().split()]
     matches: list[tuple[Place, str]] = []
     for recent in source.recent()[:_MAX_SCANNED]:
-        if scope in (None, recent.place.named, recent.place.scope) and len(matches) < _MAX_ROWS:
+        if scope in (None, recent.place.given_scope, recent.place.scope) and len(matches) < _MAX_ROWS:
             with suppress(QuireError):  # a damaged or sealed conversation does not hide the others
                 entries = source.store.read(recent.place)
                 bodies = b"\0".join(entry.body for entry in entries).decode().casefold()

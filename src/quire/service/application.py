@@ -507,7 +507,7 @@ class _Routes:
     def _scope(self, request: Request) -> tuple[Source, str]:
         """A source that reads the caller's conversations with an agent, and the prefix of their addresses."""
         # Without keys each conversation has a scope of its own. Their prefix `agent/` is no scope.
-        named = self._service.address(request, _name(request, "agent"), "list").place.named
+        named = self._service.address(request, _name(request, "agent"), "list").place.given_scope
         source = Source(self._service.node.store, scope=None if named.endswith("/") else named)
         return source, f"{quote(named, safe='')}/"
 

@@ -102,7 +102,7 @@ class Address(NamedTuple):
     @staticmethod
     def of(place: Place) -> "Address":
         """The conversation at a place."""
-        agent, _, scope = place.named.partition("/")
+        agent, _, scope = place.given_scope.partition("/")
         return Address(agent, scope, place.conversation)
 
     @property

@@ -90,7 +90,7 @@ from quire.session.provenance import (
     places_quoting as places_quoting,
     tracing as tracing,
 )
-from quire.session.receipts import Kept, request_named as request_named
+from quire.session.receipts import StoredReceipt, request_named as request_named
 from quire.session.scopes import (
     ScopeContents,
     erase_scopes,
@@ -141,7 +141,6 @@ __all__ = [
     "Hook",
     "Hooks",
     "Job",
-    "Kept",
     "OpenJob",
     "Outcome",
     "Recalled",
@@ -154,6 +153,7 @@ __all__ = [
     "Session",
     "SessionPool",
     "Spending",
+    "StoredReceipt",
     "Trial",
     "Written",
     "compare_requests",

@@ -349,7 +349,7 @@ class Writer:
         `Conflict` if that happens too often, or if the version is not the expected one.
         """
         fired: list[Event] = []
-        change, has_hooks = Change([]), self.hooks.hear_records
+        change, has_hooks = Change([]), self.hooks.has_record_hooks
 
         def new_events() -> list[Event]:
             return [event for event in change.before if event not in fired] if has_hooks else []

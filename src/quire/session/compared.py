@@ -12,7 +12,7 @@ from msgspec.json import encode
 from quire.context import DEFAULT_MODEL, shared_prefix, sizes_of
 from quire.items import Item, Summary
 from quire.providers import HISTORY
-from quire.session.receipts import Kept
+from quire.session.receipts import StoredReceipt
 from quire.state import View
 from quire.tokens import Definition, ModelFacts, counter_for, facts_for, read_definition, schema_tokens
 
@@ -47,13 +47,13 @@ class Comparison(NamedTuple):
     """What `again` cost more than from a cache, in USD at list prices."""
 
 
-def before_of(receipt: Kept, earlier: Sequence[Kept]) -> Kept | None:
+def before_of(receipt: StoredReceipt, earlier: Sequence[StoredReceipt]) -> StoredReceipt | None:
     """The last earlier request with the same sections, as several agents may take turns; else the last."""
     similar = (other for other in reversed(earlier) if list(other.sections) == list(receipt.sections))
     return next(similar, earlier[-1] if earlier else None)
 
 
-def compare_requests(before: Kept, after: Kept) -> Comparison | None:
+def compare_requests(before: StoredReceipt, after: StoredReceipt) -> Comparison | None:
     """Compare two requests; `None` if the receipt of one is bare."""
     if before.is_bare or after.is_bare:
         return None
@@ -73,12 +73,12 @@ def compare_requests(before: Kept, after: Kept) -> Comparison | None:
     return Comparison(count, tokens, share, cause, again + missed, _extra_cost(again + missed, after, facts))
 
 
-def _is_cached(before: Kept, after: Kept, facts: ModelFacts) -> bool:
+def _is_cached(before: StoredReceipt, after: StoredReceipt, facts: ModelFacts) -> bool:
     """Whether a cache has the earlier request: it is long enough, or the reported usage shows it."""
     return before.tokens >= (facts.cache_minimum or 0) or after.spending.usage.cache_read > 0
 
 
-def _extra_cost(tokens: int, after: Kept, facts: ModelFacts) -> float | None:
+def _extra_cost(tokens: int, after: StoredReceipt, facts: ModelFacts) -> float | None:
     """What tokens that are not read from a cache cost more, in USD; `None` if a price is not known.
 
     If the provider reported its usage, no more tokens than it charged are counted.
@@ -97,7 +97,7 @@ def _extra_cost(tokens: int, after: Kept, facts: ModelFacts) -> float | None:
 # Tokens
 
 
-def _tokens_of_first(before: Kept, after: Kept, count: int) -> int:
+def _tokens_of_first(before: StoredReceipt, after: StoredReceipt, count: int) -> int:
     """The tokens of tools and of the first items; of whole sections among them, as the receipt says."""
     whole, start = max(_whole_sections(before, count), _whole_sections(after, count), key=lambda row: row[1])
     counter = counter_for(after.model or DEFAULT_MODEL)
@@ -105,7 +105,7 @@ def _tokens_of_first(before: Kept, after: Kept, count: int) -> int:
     return round(counted * _scale(after))
 
 
-def _whole_sections(receipt: Kept, count: int) -> tuple[int, int]:
+def _whole_sections(receipt: StoredReceipt, count: int) -> tuple[int, int]:
     """The tokens of the sections that are whole within the first items, and where the last of them ends."""
     tokens = end = 0
     names = [name for name, _ in receipt.runs]
@@ -116,7 +116,7 @@ def _whole_sections(receipt: Kept, count: int) -> tuple[int, int]:
     return tokens, end
 
 
-def _tokens_of_new(before: Kept, after: Kept, count: int) -> int:
+def _tokens_of_new(before: StoredReceipt, after: StoredReceipt, count: int) -> int:
     """The tokens of tools and of items after the first ones that the earlier request did not have."""
     earlier = {item.id: item for item in before.items[count:]}
     new = [item for item in after.items[count:] if earlier.get(item.id) != item]
@@ -125,7 +125,7 @@ def _tokens_of_new(before: Kept, after: Kept, count: int) -> int:
     return round((tools + sum(map(counter.count, new))) * _scale(after))
 
 
-def _scale(after: Kept) -> float:
+def _scale(after: StoredReceipt) -> float:
     """The factor from counted tokens to those of the request: framing, and the calibration of its counter."""
     return after.tokens / max(sum(sizes_of(after).values()), 1)
 
@@ -133,7 +133,7 @@ def _scale(after: Kept) -> float:
 # Causes
 
 
-def _shared(before: Kept, after: Kept) -> tuple[int, Cause | None]:
+def _shared(before: StoredReceipt, after: StoredReceipt) -> tuple[int, Cause | None]:
     """How many items from the start are equal, and why not more; `None` if items were only added."""
     count = shared_prefix(before.items, after.items)
     if (before.provider, before.model) != (after.provider, after.model):
@@ -156,7 +156,7 @@ def _changed_tools(old: Sequence[Definition], new: Sequence[Definition]) -> str:
     return "; ".join(texts) or "the order of the tools changed"
 
 
-def _cause_at(before: Kept, after: Kept, index: int) -> Cause:
+def _cause_at(before: StoredReceipt, after: StoredReceipt, index: int) -> Cause:
     """Why the item at an index of the earlier request is not at this index any more."""
     old = before.items[index]
     new = after.items[index] if index < len(after.items) else None
@@ -192,7 +192,9 @@ def _cause_in_history(old: Item, new: Item | None, view: View, view_before: View
     return Cause("cut", "the room was full: the cut moved")
 
 
-def _cause_at_provider(before: Kept, after: Kept, share: float, facts: ModelFacts) -> Cause | None:
+def _cause_at_provider(
+    before: StoredReceipt, after: StoredReceipt, share: float, facts: ModelFacts
+) -> Cause | None:
     """Why a provider served less of a request than it could; `None` if it served enough."""
     reported, usage = after.spending.cached, after.spending.usage
     if reported is None or share - reported <= _MIN_MISSED:
@@ -230,7 +232,7 @@ Path = tuple[str | int, ...]
 Change = tuple[Path, bytes, bytes]
 
 
-def first_change(before: Kept, after: Kept) -> FirstChange | None:
+def first_change(before: StoredReceipt, after: StoredReceipt) -> FirstChange | None:
     """Find the first byte that differs, in the order in which providers read: the conversation last.
 
     Cache marks are left out, because they differ in each request, and are not cached themselves. `Forgotten`

@@ -259,7 +259,7 @@ class Hooks:
         self.failures: list[HookFailure] = []
 
     @property
-    def hear_records(self) -> bool:
+    def has_record_hooks(self) -> bool:
         """Whether there is a hook of recorded items or notes."""
         return any(not set(each.events).isdisjoint(RECORDING) for each in self.all)
 

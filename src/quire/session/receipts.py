@@ -57,7 +57,7 @@ _SUMMARY = ("provider", "model", "tokens", "available", "reserve", "count_error"
 """The fields that even a bare receipt has, `reserve` and `error` only if they are known."""
 
 
-class Kept:
+class StoredReceipt:
     """The receipt of a request that was sent: its time, provider, sizes, and the fate of each candidate."""
 
     def __init__(self, version: int, note: Note, state: State, parts: "_StoredParts") -> None:
@@ -82,7 +82,7 @@ class Kept:
         self._stored_parts = parts
 
     def __repr__(self) -> str:
-        return f"<Kept request of version {self.version}, {self.tokens:,} tokens to {self.provider}>"
+        return f"<StoredReceipt of version {self.version}, {self.tokens:,} tokens to {self.provider}>"
 
     def __str__(self) -> str:
         """The receipt as a table."""
@@ -347,7 +347,7 @@ def _explained(name: str, rows: Item | None) -> Iterator[Explained]:
         yield Explained(created_at, Entry(item_id, kind, name, fate, rule, tokens, reason, source, origin))
 
 
-class Receipts(Sequence[Kept]):
+class Receipts(Sequence[StoredReceipt]):
     """The receipts of a conversation, oldest first. Reading the last ones does not read the others."""
 
     def __init__(self, log: Log) -> None:
@@ -357,10 +357,10 @@ class Receipts(Sequence[Kept]):
     def __len__(self) -> int:
         return len(self.versions())
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[StoredReceipt]:
         return iter(self[:])
 
-    def __reversed__(self) -> Iterator[Kept]:
+    def __reversed__(self) -> Iterator[StoredReceipt]:
         return reversed(self[:])
 
     def versions(self, limit: int | None = None) -> list[int]:
@@ -368,10 +368,10 @@ class Receipts(Sequence[Kept]):
         return self._log.store.versions_of(self._log.place, RECEIPTS, before=self._end, limit=limit)
 
     @overload
-    def __getitem__(self, index: int) -> Kept: ...
+    def __getitem__(self, index: int) -> StoredReceipt: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Kept]: ...
-    def __getitem__(self, index: int | slice) -> Kept | list[Kept]:
+    def __getitem__(self, index: slice) -> list[StoredReceipt]: ...
+    def __getitem__(self, index: int | slice) -> StoredReceipt | list[StoredReceipt]:
         first = index.start if isinstance(index, slice) else index
         is_to_end = not isinstance(index, slice) or (index.stop is None and index.step is None)
         limit = -first if isinstance(first, int) and first < 0 and is_to_end else None
@@ -383,11 +383,13 @@ class Receipts(Sequence[Kept]):
         chosen = versions[index]
         versions = [chosen] if isinstance(chosen, int) else chosen
         rows = zip(versions, self._parts.read(versions), strict=True)
-        receipts = [Kept(at, note, self._state, self._parts) for at, note in rows if isinstance(note, Note)]
+        receipts = [
+            StoredReceipt(at, note, self._state, self._parts) for at, note in rows if isinstance(note, Note)
+        ]
         return receipts[0] if isinstance(chosen, int) else receipts
 
 
-def request_named(receipts: Sequence[Kept], asked: str) -> Kept:
+def request_named(receipts: Sequence[StoredReceipt], asked: str) -> StoredReceipt:
     """The receipt at a version; "last" or "-1" is the last one, "-2" the one before it."""
     if not receipts:
         raise UnknownId("no request was kept in this conversation")

@@ -320,7 +320,7 @@ class AioSession:
 
     async def _append_one(self, item: I, to: str) -> I:
         to, writer = to if to is MAIN else checked_name(to), self._writer
-        is_plain = writer.redact is None and not writer.hooks.hear_records and type(item) not in EDITS
+        is_plain = writer.redact is None and not writer.hooks.has_record_hooks and type(item) not in EDITS
         if self._io is INLINE and is_plain and to in self._log.state.transcripts:
             with self._log.lock:
                 writer.check_open()

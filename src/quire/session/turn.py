@@ -70,7 +70,7 @@ class Turn:
     @property
     def may_stage(self) -> bool:
         """Whether entries may be staged: not if a hook hears of records, which are stored first."""
-        return not self._writer.hooks.hear_records
+        return not self._writer.hooks.has_record_hooks
 
     async def flush(self) -> None:
         """Store what is staged; raise the error that discarded some of it."""

@@ -607,7 +607,7 @@ class Turns:
         async def fire_added(recorded: tuple[Item, ...]) -> None:
             await io.fire(self._writer.hooks, [Added(self._log.place, to, recorded)])
 
-        added = fire_added if self._writer.hooks.hear_records else None
+        added = fire_added if self._writer.hooks.has_record_hooks else None
         if stage is None:
             recorded = await io.write(self._log, lambda: commit(items), added)
         else:

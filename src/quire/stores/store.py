@@ -84,7 +84,7 @@ class Place(NamedTuple):
     conversation: str
 
     @property
-    def named(self) -> str:
+    def given_scope(self) -> str:
         """The scope that the caller gave, without the part that only this conversation and its forks have."""
         named = self.scope.removesuffix(_own_scope(self.conversation))
         return named if not named or named.endswith("/") else self.scope
@@ -95,7 +95,7 @@ class Place(NamedTuple):
         return blake2b(str(self).encode(), digest_size=6).hexdigest()
 
     def __str__(self) -> str:
-        return f"{quote(self.named, safe='')}/{quote(self.conversation, safe='')}"
+        return f"{quote(self.given_scope, safe='')}/{quote(self.conversation, safe='')}"
 
 
 def _own_scope(conversation: str) -> str:

@@ -338,7 +338,7 @@ class _Hosted:
         """Summarize the history from now on if a section does that, or else leave out its oldest messages."""
         for section in self.template.sections:
             if isinstance(section, SummarizedHistorySection):
-                scope = session.place.named.removeprefix(f"{self.name}/")
+                scope = session.place.given_scope.removeprefix(f"{self.name}/")
                 section.attach(session, scope, session.place.conversation)
                 return
         limit = self._options.max_messages_in_short_term_memory

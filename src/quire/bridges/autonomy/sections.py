@@ -357,7 +357,7 @@ class _AgentSection:
         return bool(getattr(self._section, "enabled", True))
 
     async def items(self, ask: Ask) -> Sequence[Item]:
-        scope = Place(ask.scope, ask.conversation).named.removeprefix(self._prefix)
+        scope = Place(ask.scope, ask.conversation).given_scope.removeprefix(self._prefix)
         messages = await self._section.get_messages(self._memory, scope, ask.conversation, ask.parameters)
         return paired(items_in(messages, self.name), self._memory.session(scope, ask.conversation).view())
 
