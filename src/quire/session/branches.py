@@ -135,7 +135,7 @@ class Branch(NamedTuple):
     """The conversation that it was forked from."""
     version: int
     """The version of the parent at which it was forked."""
-    began: int
+    inherited: int
     """How many items of its main transcript are inherited."""
     length: int
     """How many items its main transcript has, inherited ones included."""
@@ -168,9 +168,9 @@ def family(store: Store, place: Place, limit: int | None = None) -> list[Branch]
     branches: list[Branch] = []
     for name in sorted(members[:limit]):
         origin, length = read_origin(name), len(versions_of(name, MAIN))
-        parent, began = origin["conversation"], int(origin["revision"])
-        version = versions_of(parent, origin["transcript"])[began - 1] if began else 0
-        branches.append(Branch(place._replace(conversation=name), parent, version, began, length))
+        parent, inherited = origin["conversation"], int(origin["revision"])
+        version = versions_of(parent, origin["transcript"])[inherited - 1] if inherited else 0
+        branches.append(Branch(place._replace(conversation=name), parent, version, inherited, length))
     return branches
 
 

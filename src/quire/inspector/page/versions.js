@@ -264,10 +264,10 @@ export function Branches({ head }) {
                     }
                   </div>
                   <svg viewBox="0 0 1000 12" preserveAspectRatio="none" aria-hidden="true">
-                    <path class="branch-past" d="M0 6H${x(branch.began)}" />
+                    <path class="branch-past" d="M0 6H${x(branch.inherited)}" />
                     <path
                       class="branch-own"
-                      d="M${x(branch.began)} 6H${Math.max(x(branch.length), x(branch.began) + 12)}"
+                      d="M${x(branch.inherited)} 6H${Math.max(x(branch.length), x(branch.inherited) + 12)}"
                     />
                   </svg>
                   <p class="muted">
@@ -275,7 +275,7 @@ export function Branches({ head }) {
                       branch.parent
                         ? html`
                           ${readable(branch.parent.split("/").at(-1))} at version ${number(branch.version)},
-                          then ${plural(branch.length - branch.began, "item")}
+                          then ${plural(branch.length - branch.inherited, "item")}
                         `
                         : plural(branch.length, "item")
                     }
