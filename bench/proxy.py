@@ -261,7 +261,6 @@ async def recognise(runs: list[list[Any]], store: str, fit: int | None) -> dict[
     found = {
         "requests": recorder.begun,
         "lost": recorder.lost.total(),
-        "late": relay.late,
         "seconds": seconds,
     }
     return found | _conversations(runs, store) | (_fitted(upstream, fit) if fit else {})

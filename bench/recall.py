@@ -367,7 +367,9 @@ def _ours(leaves: Sequence[Leaf], questions: Sequence[str]) -> dict[str, Any]:
         return index.search(Question.of(text, now), limit=_LIMIT)
 
     def build(text: str) -> Any:
-        return Quotes(HitQuotes(group_same_words(search(text).hits), "made up")).select(2_048, count)
+        return Quotes(HitQuotes(group_same_words(search(text).hits), "made up", is_weak=False)).select(
+            2_048, count
+        )
 
     indexing = _timed(lambda leaf: index.put((leaf,)), leaves)
     return {"indexing": indexing, "search": _best(search, questions), "building": _best(build, questions)}

@@ -17,9 +17,9 @@ def tried(shop: Served, **query: Any) -> Any:
 
 
 def test_a_smaller_budget_says_what_falls_out_and_why(shop: Served) -> None:
-    found = tried(shop, window=400)
+    found = tried(shop, window=350)
     now, then = found["tried"], found["present"]
-    assert now["tokens"] <= now["available"] == 400 - now["reserve"] < then["tokens"]
+    assert now["tokens"] <= now["available"] == 350 - now["reserve"] < then["tokens"]
     assert 0 < found["gone"]["tokens"] <= then["tokens"] - now["tokens"]  # the ledger is not counted
     assert len(found["gone"]["rows"]) == found["gone"]["items"] > 0
     assert all(row["reason"] and row["tokens"] for row in found["gone"]["rows"])
@@ -78,9 +78,9 @@ def test_a_budget_is_tried_by_hand(shop: Served, page: Page) -> None:
     )
     expect(sent.get_by_role("link", name="request")).to_be_visible()
     expect(page.get_by_role("region", name="What falls out")).to_have_count(0)
-    page.get_by_label("tokens of the budget").fill("400")
+    page.get_by_label("tokens of the budget").fill("350")
     page.get_by_label("tokens of the budget").press("Enter")
-    expect(tried_now.get_by_text("of 340 tokens for gpt-5.6")).to_be_visible()
+    expect(tried_now.get_by_text("of 290 tokens for gpt-5.6")).to_be_visible()
     falls_out = page.get_by_role("region", name="What falls out")
     expect(
         falls_out.get_by_role("row").filter(has_text="it is before the cut of 'history'").first

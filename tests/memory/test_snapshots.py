@@ -20,6 +20,7 @@ from quire.memory.follower import Follower
 from quire.memory.index import Index
 from quire.session import Session, erase_scopes
 from quire.stores import PostgresStore, Store
+from quire.stores.salvage import salvage
 from tests.stores.server import database
 
 SECRET = b"heliotrope"
@@ -131,6 +132,16 @@ def test_after_a_restore_the_index_has_what_the_store_has(path: str) -> None:
             for name in ("ana/house", "ana/note"):  # in the copy, and not in the copy
                 Session.open(name, store=store).user(f"The {word} is in box 12.")
             assert answers(Memory(store, "ana")) == read_from_log(store)
+
+
+def test_after_a_salvage_the_index_has_what_the_store_has(path: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE entries SET sum = sum + 1 WHERE instr(body, ?)", (b"word40 ",))
+    with Store.open(f"{path}.new.db") as target:
+        assert salvage(path, target).lost == 1
+    Path(f"{path}.new.db").replace(path)
+    with Store.open(path) as store:
+        assert answers(Memory(store, "ana")) == read_from_log(store)
 
 
 def file_of(path: str) -> Path:

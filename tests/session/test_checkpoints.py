@@ -208,7 +208,9 @@ def test_nothing_of_a_forgotten_item_is_in_a_checkpoint(kind: str) -> None:
         assert held.store.open_checkpoint(place) is not None
         one.forget(secret.id)
         opening = held.store.open_checkpoint(place)
-        held_bodies = () if opening is None else (opening.named, *(one.body for one in opening.entries))
+        held_bodies = (
+            () if opening is None else (opening.needed_bodies, *(one.body for one in opening.entries))
+        )
         assert all(b"swordfish" not in body for body in held_bodies)
         again = session(held.reopen())
         assert texts([again.view().get(secret.id)]) == ["[forgotten]"]

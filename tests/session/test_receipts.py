@@ -265,7 +265,7 @@ def test_reported_usage_changes_no_explanation() -> None:
         reported = int(context.receipt.tokens * 1.15)
         one.record(answer("Go to the museum. " * 3, input=reported), sent=context)
         assert [one.receipts[-1].explain(entry.item_id) for entry in entries] == entries
-        left_out += sum("up to the cut take" in entry.reason for entry in entries)
+        left_out += sum("before the cut take" in entry.reason for entry in entries)
     assert left_out
 
 

@@ -15,6 +15,10 @@ from quire.testing.stores import HERE as HERE, THERE as THERE, StoreUnderTest, e
 from tests.stores.server import database
 
 KEY = bytes(range(32))
+
+FIRST = "(SELECT min(number) << 32 FROM conversations)"
+"""In SQL, the version 0 of the first conversation of a SQLite file."""
+
 FILES: dict[str, tuple[str, bytes | None]] = {
     "sqlite": ("kept.db", None),
     "json lines": ("kept.jsonl", None),

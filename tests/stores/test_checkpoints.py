@@ -13,7 +13,7 @@ import pytest
 from quire.errors import StoreDamaged
 from quire.stores import MemoryStore, Opening, Sealed, Store
 from quire.stores.salvage import check, salvage
-from tests.stores.keeping import FILES, HERE, KEY, LASTING, POSTGRES, THERE, Kept, Shelf, entry, kept
+from tests.stores.keeping import FILES, FIRST, HERE, KEY, LASTING, POSTGRES, THERE, Kept, Shelf, entry, kept
 
 pytestmark = pytest.mark.laws
 KEEPING = [name for name in LASTING if "json" not in name]
@@ -39,7 +39,7 @@ def filled(store: Store) -> Opening:
     found = store.open_checkpoint(HERE)
     assert found is not None and found.head == b"head"
     first, _, third, *_ = store.read(HERE)
-    assert found.needs == [1, 3] and found.named == b",".join((first.body, third.body))
+    assert found.needs == [1, 3] and found.needed_bodies == b",".join((first.body, third.body))
     assert found.entries == store.read(HERE, after=5)
     return found
 
@@ -87,13 +87,13 @@ DAMAGE = {
 }
 SQLITE = {
     **{"checkpoints": "entries", "entries": "entries", "zero": "x'00'"},
-    **{"head": "at = ~(1 << 32)", "part": "at = ~((1 << 32) + 1)"},
+    **{"head": f"at = ~{FIRST}", "part": f"at = ~({FIRST} + 1)"},
     "head_version": "stream = '.checkpoint 5 [1, 3]'",
     "needs": "stream = '.checkpoint 6 [1]'",
-    "third": "at = (1 << 32) + 3",
-    "last": "at = (1 << 32) + 9",
-    "move": "UPDATE versions SET at = ~((1 << 32) + 3) WHERE at = ~((1 << 32) + 1)",
-    "shorten": "DELETE FROM versions WHERE at > (1 << 32) + 5 AND at < 2 << 32",
+    "third": f"at = {FIRST} + 3",
+    "last": f"at = {FIRST} + 9",
+    "move": f"UPDATE versions SET at = ~({FIRST} + 3) WHERE at = ~({FIRST} + 1)",
+    "shorten": f"DELETE FROM versions WHERE at > {FIRST} + 5 AND at < {FIRST} + (1 << 32)",
 }
 SERVER = {
     **{"checkpoints": "quire.checkpoints", "entries": "quire.entries", "zero": "'0'"},

@@ -10,7 +10,7 @@ import pytest
 from quire.errors import InvalidValue, StoreDamaged, StoreError
 from quire.stores import Entry, Place, Store, Stored
 from quire.stores.salvage import LOST, check, salvage
-from tests.stores.keeping import FILES, HERE, THERE, Shelf, entry, shelf_in
+from tests.stores.keeping import FILES, FIRST, HERE, THERE, Shelf, entry, shelf_in
 
 PLACES = (HERE, THERE, Place("bo", "q3"))
 Log = dict[Place, list[Stored]]
@@ -89,21 +89,21 @@ def test_any_damage_to_a_file_is_noticed_and_what_is_whole_comes_back(
 
 AIMED = {
     "a version": "UPDATE versions SET at = at | 1 << 20 WHERE at = (SELECT max(at) FROM versions)",
-    "a version of another": "UPDATE versions SET at = at + (2 << 32) WHERE at = (1 << 32) + 1",
-    "an entry of another version": "UPDATE versions SET id = id + 1 WHERE at = (1 << 32) + 2",
-    "the last row": "DELETE FROM entries WHERE at = (1 << 32) + 5",
-    "a row in between": "DELETE FROM entries WHERE at = (1 << 32) + 3",
-    "a letter": "UPDATE entries SET body = replace(body, 'hello', 'jello') WHERE at = (1 << 32) + 2",
-    "a stream": "UPDATE entries SET stream = 'mainx' WHERE at = (1 << 32) + 2",
-    "a type": "UPDATE entries SET body = 5 WHERE at = (1 << 32) + 2",
-    "two bodies": "UPDATE entries SET body = (SELECT body FROM entries WHERE at = (1 << 32) + 2)",
+    "a version of another": f"UPDATE versions SET at = at + (2 << 32) WHERE at = {FIRST} + 1",
+    "an entry of another version": f"UPDATE versions SET id = id + 1 WHERE at = {FIRST} + 2",
+    "the last row": f"DELETE FROM entries WHERE at = {FIRST} + 5",
+    "a row in between": f"DELETE FROM entries WHERE at = {FIRST} + 3",
+    "a letter": f"UPDATE entries SET body = replace(body, 'hello', 'jello') WHERE at = {FIRST} + 2",
+    "a stream": f"UPDATE entries SET stream = 'mainx' WHERE at = {FIRST} + 2",
+    "a type": f"UPDATE entries SET body = 5 WHERE at = {FIRST} + 2",
+    "two bodies": f"UPDATE entries SET body = (SELECT body FROM entries WHERE at = {FIRST} + 2)",
     "the end": "DELETE FROM versions WHERE id < 0",
-    "the last row and the end": "DELETE FROM versions WHERE at >= (1 << 32) + 5",
+    "the last row and the end": f"DELETE FROM versions WHERE at >= {FIRST} + 5",
     "all rows": "DELETE FROM entries",
     "all versions": "DELETE FROM versions",
     "a later end": "UPDATE versions SET at = at + 1 WHERE id < 0",
-    "an earlier end": "REPLACE INTO versions VALUES ((1 << 32) + 3, -3)",
-    "another end": "INSERT INTO versions VALUES ((1 << 32) + 7, 0)",
+    "an earlier end": f"REPLACE INTO versions VALUES ({FIRST} + 3, -3)",
+    "another end": f"INSERT INTO versions VALUES ({FIRST} + 7, 0)",
     "a name": "UPDATE conversations SET name = 'q4'",
 }
 
@@ -114,7 +114,7 @@ def test_damage_to_one_conversation_hides_no_other(tmp_path: Path) -> None:
         for number, place in enumerate(PLACES):
             store.append(place, [Entry("main", b'{"created_at":%d}' % number)], expected=0)
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("DELETE FROM versions WHERE at = (1 << 32) + 2")
+        other.execute(f"DELETE FROM versions WHERE at = {FIRST} + 2")
     with Store.open(path) as store:
         assert store.recent() == [(PLACES[2], 1, 2.0), (PLACES[1], 1, 1.0), (PLACES[0], 0, None)]
 

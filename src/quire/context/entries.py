@@ -28,7 +28,7 @@ _REASONS = {
     "masked": "a stub is shown for its content",
     "summarised": "a summary is shown in its place",
     "hidden": "an edit leaves it out",
-    "left out": "others ranked higher, or it is shown already",
+    "left out": "others that ranked higher took the room, or it is shown already",
 }
 
 _CUT_STAYS = (
@@ -36,8 +36,7 @@ _CUT_STAYS = (
     "cache can serve what follows; {free:,} tokens are free, and closely=True would show it"
 )
 _TOO_LARGE = (
-    "it is before the cut of {name!r}: it and what follows up to the cut take {needed:,} tokens, and "
-    "{free:,} are free"
+    "it is before the cut of {name!r}: the items before the cut take {needed:,} tokens, and {free:,} are free"
 )
 
 Identity = tuple[str, float]
@@ -149,11 +148,15 @@ class Part(NamedTuple):
         size_by_group: dict[int, int] = {}  # the last group first
         for group, entry in reversed(before_cut):
             size_by_group[group] = size_by_group.get(group, 0) + entry.tokens
-        reason_by_group, needed = dict[int, str](), 0
+        needed = sum(size_by_group.values())
+        stays, too_large = (
+            reason.format(name=self.name, needed=needed, free=self.free)
+            for reason in (_CUT_STAYS, _TOO_LARGE)
+        )
+        reason_by_group, counted = dict[int, str](), 0
         for group, size in size_by_group.items():
-            needed += size
-            reason = _TOO_LARGE if needed > self.free else _CUT_STAYS
-            reason_by_group[group] = reason.format(name=self.name, needed=needed, free=self.free)
+            counted += size
+            reason_by_group[group] = too_large if counted > self.free else stays
         reason_by_id = {entry.item_id: reason_by_group[group] for group, entry in before_cut}
         return [
             Explained(at, entry._replace(reason=reason_by_id.get(entry.item_id, entry.reason)))

@@ -207,9 +207,10 @@ def _advice(fitted: Sequence[Fitted]) -> Iterator[str]:
     for index, part in enumerate(fitted[:last]):
         if part.stability == "volatile" and part.counted:
             behind = sum(later.counted for later in fitted[index + 1 : last + 1])
+            name = fitted[last].name
             yield (
-                f"{part.name!r} changes from call to call and stands before the history: no cache can serve "
-                f"the {behind:,} tokens behind it. Put it after the history."
+                f"{part.name!r} changes from call to call and stands before {name!r}: no cache can serve the "
+                f"{behind:,} tokens behind it. Put it after {name!r}."
             )
 
 

@@ -47,6 +47,9 @@ QUOTED = "quire.quoted"
 
 _IN_PART = "long, quoted in part"
 
+_NO_ROOM = "not even the best fits into {:,} tokens"
+"""The reason of every quote if there is room for none."""
+
 _LEAST_TOKENS = 4
 """The least tokens of a line."""
 
@@ -138,7 +141,7 @@ class SelectedQuotes(Selection):
         remarks: Mapping[Key, str] = MappingProxyType({}),
         why_none: str = "",
     ) -> None:
-        """`why_none` is the reason if no quote is shown; otherwise others ranked higher."""
+        """`why_none` is the reason why none of them is shown, if there is one for all."""
         self.items, self.quotes = items, quotes
         self.all_quotes, self._remarks, self._why_none = all_quotes, remarks, why_none
 
@@ -232,7 +235,8 @@ class Quotes(Candidates):
             if count(block) <= room:
                 return SelectedQuotes(self.quotes, chosen, (block,), self._remarks(chosen))
             steps.pop()  # a block may be a little longer than its lines one by one
-        return SelectedQuotes(self.quotes)
+        is_full = next(self._unseen(is_shown, earlier), None) is not None
+        return SelectedQuotes(self.quotes, why_none=_NO_ROOM.format(room) if is_full else "")
 
     def again(
         self, items: Sequence[Item], is_shown: IsShown | None = None, earlier: Sequence[Selection] = ()

@@ -1,7 +1,7 @@
 """Tiers: where recall searches. A tier is a query over stored items; nothing is copied between tiers.
 
 Episodes are summaries of a conversation's past: those that a compactor wrote and, for the rest, some made by
-rule. The rule takes the most important leaves of a stretch; it needs no model.
+rule. The rule needs no model: it takes the most important leaves between two long pauses.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,8 @@ from quire.memory.index import Index, LeafFilter
 from quire.memory.leaf import Kind, Leaf
 
 Tier = Literal["recent", "working", "episodes", "knowledge"]
-"""The newest leaves of a conversation, the most important, its summaries, and the scope with documents."""
+"""`recent`: the newest leaves of a conversation; `working`: its most important ones; `episodes`: its
+summaries; `knowledge`: everything in the scope, documents included."""
 
 _SAID: frozenset[Kind] = frozenset(("said", "done", "note"))
 _SUMMARIES: frozenset[Kind] = frozenset(("summary",))
@@ -38,7 +39,10 @@ def checked_tiers(tiers: object) -> tuple[Tier, ...]:
 
 
 def leaves_in(conversation: str | None, *tiers: Tier) -> LeafFilter | None:
-    """Return the filter for some tiers of a conversation, or of all in the scope."""
+    """Return the filter for tiers of a conversation, or of all those of the scope; `None` for `knowledge`.
+
+    `recent` and `working` have the same leaves, in another order.
+    """
     if not isinstance(conversation, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"a conversation must be given by name, not as {type(conversation).__name__}")
     if "knowledge" in tiers:

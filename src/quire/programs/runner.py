@@ -65,8 +65,8 @@ async def ask(
     # Calls of programs are left out: the model did not make them, and this request offers it no tools.
     history = History(transcript, where=lambda item: not isinstance(item, ToolCall | ToolResult))
     template, shape = Template(history, budget=budget_for(model), model=model.name), AnswerShape()
-    is_local = getattr(model, "context", None) is not None
-    max_tokens = (template.budget.reserve or None) if is_local else None
+    has_own_window = getattr(model, "context", None) is not None  # as a local model has
+    max_tokens = (template.budget.reserve or None) if has_own_window else None
     if schema:
         shape = shape_of(model, schema)
         template = template if shape.is_enforced else with_schema(template, schema)
@@ -75,19 +75,19 @@ async def ask(
     sent = await beside_loop(session, partial(context.render, model.wire, model=model.name, cache=caches))
     terms = Terms(output=schema, max_tokens=max_tokens)
     request = Requesting(session.place, model.wire, model.name, context.items)
-    async with hooked_request(hooks_of(session), request) as answered:
+    async with hooked_request(hooks_of(session), request) as set_answer:
         answering = model.send(sent, stream=False, **terms)
         try:
             await keep_receipts(context, sent, answering, terms)
             parsed = await answering.whole()
         except BaseException as error:
-            answered(await answering.close())
+            set_answer(await answering.close())
             await shield(_record_partial(session, transcript, answering, sent))
             if isinstance(error, QuireError) or not isinstance(error, Exception):
                 raise
-            # The message of another client may quote the request.
+            # Only its type is named, because its message may quote the request.
             raise ModelFailed(f"{model.name} failed: {type(error).__name__}") from error
-        answered(parsed)
+        set_answer(parsed)
     return await session.aio.record(parsed, to=transcript, sent=sent)
 
 
@@ -100,7 +100,7 @@ async def _record_partial(session: Session, transcript: str, answering: Answerin
 class Calls:
     """The functions of one run of a program. Calls are recorded in a transcript as they happen.
 
-    A call whose effect is already in the `log` of all calls for the answer is replayed.
+    `log` has the calls of all attempts at the answer. A call that had an effect is replayed from it.
     """
 
     def __init__(self, runner: "Runner", task: Task, transcript: str, log: list[PastCall]) -> None:
@@ -149,15 +149,15 @@ class Calls:
         arguments_by_name = by_name(tool.definition["parameters"], args, kwargs)
         call = ToolCall(f"call_{new_id()}", tool.name, as_text(arguments_by_name), agent_id=PROGRAM)
         arguments, entry = validated(tool, arguments_by_name), self._begin_entry()
-        if past := take_match(self._replays, tool.name, arguments):
-            entry += (*await self._write(call, past.result_for(call)), *past.nested)
+        if recorded := take_match(self._replays, tool.name, arguments):
+            entry += (*await self._write(call, recorded.result_for(call)), *recorded.nested)
         else:
             stopped = uncertain(call, _STOPPED)
-            past = PastCall(attempt=self.transcript, call=call, result=stopped, arguments=arguments)
-            await self._run_tool(past, tool, entry)
-        if past.error is not None:
-            raise past.error
-        return past.value
+            recorded = PastCall(attempt=self.transcript, call=call, result=stopped, arguments=arguments)
+            await self._run_tool(recorded, tool, entry)
+        if recorded.error is not None:
+            raise recorded.error
+        return recorded.value
 
     async def _run_tool(self, past: PastCall, tool: Tool, entry: list[Item]) -> None:
         """Run a call. It is recorded before it runs, and has a result however it ends."""
@@ -240,7 +240,7 @@ def nested_calls() -> Generator[list[Item], None, None]:
 
 
 def _set_outcome(past: PastCall, ended: EndedCall, tool: Tool) -> None:
-    """Set the value or error for the program, and whether the call had an effect."""
+    """Set the value or error for the program, and whether the call may have had an effect."""
     outcome, result = ended.outcome, past.result
     if outcome is None or not outcome.has_begun:
         past.has_effect, past.error = False, RuntimeError(result.text)

@@ -85,7 +85,7 @@ def _parse_cached(code: str) -> ast.Module:
 
 
 def _parse_with_retry(code: str) -> ast.Module:
-    """Parse code, and retry if another thread parsed meanwhile: some CPythons add the depths of both."""
+    """Parse code, and retry on a `SystemError`: some CPythons count the depth of other threads too."""
     for _ in range(_MAX_PARSES):
         with suppress(SystemError):
             return ast.parse(code)
@@ -133,7 +133,7 @@ Wrap = tuple[ast.expr | ast.stmt, str, str]
 
 
 def wrap(code: str, wraps: Sequence[Wrap]) -> str:
-    """The program with texts around some of its nodes, outer nodes first; line numbers do not change."""
+    """The program with texts around nodes, given from outer to inner; line numbers do not change."""
     data, starts = code.encode(), [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

@@ -42,14 +42,14 @@ from quire.stores.streams import FORGOTTEN, MAIN, ORIGIN
 _MEMORY_FACTOR = 4
 """Bytes of memory for each stored byte of a head or page."""
 
-_FORMAT = 3
+_FORMAT = 4
 _MAX_TRANSCRIPTS = 256
 _WINDOW = 512
-"""How many items an opening reads at once if there is no last request to tell."""
+"""How many items an opening reads at once if no cut of a history is known."""
 
 
 class _Part(msgspec.Struct, array_like=True, frozen=True):
-    """A page, and the versions of its items."""
+    """A page, and the versions of its entries."""
 
     versions: bytes
     page: Page
@@ -73,8 +73,10 @@ class _Head(msgspec.Struct, array_like=True, frozen=True):
     format: int
     last_digest: bytes
     """The digest of the last entry."""
-    past: tuple[int, int]
-    """The number of inherited items of the main transcript, and `State.past_forget_count`."""
+    inherited: int
+    """How many items of the main transcript a fork inherited."""
+    past_forget_count: int
+    """As in `State`."""
     transcripts: dict[str, _Saved]
     origin: int
     pool: list[int]
@@ -105,7 +107,7 @@ class Checkpoint:
         self.links: int | None = None
         """The version of the conversation `LINKS` at the opening, if that is known."""
         self.cached_counts = 0
-        """`State.cached_counts` at that version."""
+        """`State.cached_counts` at `version`."""
         self._saved: dict[str, _Saved] = {}
         self._head_weight = 0
         self._loaders: list[_PageLoader] = []
@@ -136,7 +138,7 @@ class Checkpoint:
             self._restore(head, opening, state)
         except (QuireError, KeyError):  # for example, the parent of a fork was removed
             return None
-        if state.past_forget_count != head.past[1]:
+        if state.past_forget_count != head.past_forget_count:
             return None
         self.version, self._saved = opening.version, head.transcripts
         self.cached_counts = state.cached_counts()
@@ -151,7 +153,7 @@ class Checkpoint:
         for index, (name, saved) in enumerate(head.transcripts.items()):
             loader = _PageLoader(self._store, self._place, name, index, saved, needed)
             self._loaders.append(loader)
-            loader.past = past if name == MAIN and head.past[0] else None
+            loader.past = past if name == MAIN and head.inherited else None
             state.transcripts[name] = reopened(saved.outline, loader, loader.past)
             state.own_versions[name] = Versions(saved.outline, loader.first_versions, loader.versions)
         state.version = opening.version
@@ -192,7 +194,8 @@ class Checkpoint:
         head = _Head(
             format=_FORMAT,
             last_digest=_digest(last),
-            past=(state.inherited_length(MAIN), state.past_forget_count),
+            inherited=state.inherited_length(MAIN),
+            past_forget_count=state.past_forget_count,
             transcripts=transcripts,
             origin=state.versions_by_id[state.origin.id] if state.origin is not None else 0,
             pool=pool,
@@ -239,11 +242,11 @@ class _NeededItems:
     """The items that every opening needs, read together with the head."""
 
     def __init__(self, place: Place, opening: Opening) -> None:
-        # The items of a skimmed stream are never needed.
+        # Receipts and their parts are never needed.
         last = [entry for entry in opening.entries[:1] if entry.stream not in SKIMMED]
-        named = [opening.named] if opening.needs else []
+        needed = [opening.needed_bodies] if opening.needs else []
         versions = [*opening.needs, *(entry.version for entry in last)]
-        bodies = b",".join([*named, *(entry.body for entry in last)])
+        bodies = b",".join([*needed, *(entry.body for entry in last)])
         self._place = place
         self._content: tuple[list[int], bytes] | dict[int, Item] = (versions, bodies)
         self.weight = len(bodies) + ITEM_WEIGHT * len(versions)

@@ -1,9 +1,9 @@
 """Erasure: erases the content of items, and of everything that has them as a source.
 
-1. An intent is noted in each conversation that may have the items: forks, relatives, and those that quote it.
+1. An intent is noted in each conversation that may have the items: relatives, and those that quote them.
 2. In all of them, the items that have an erased item as a source are found, and noted too.
 3. Tombstones replace the entries. Erased summaries are undone, so that their other sources are shown again.
-4. The end is noted, and the index and the files of the store are scrubbed.
+4. The end is noted, and the index and the files of the store are wiped.
 
 After a crash at any step, the next session of one of the conversations completes the erasure. From step 1 on,
 a new item with an erased source is written as a tombstone (see `Log.commit`).
@@ -69,7 +69,7 @@ def find(log: Log, text: str) -> list[str]:
 
 
 def _arguments(job: PendingJob) -> Note:
-    """The arguments of a pending job other than its items, as a note with the id of the job's note."""
+    """What a pending job has beside its items, as a note under the id of the note that accepted it."""
     entry = job.entry
     return Note(content=[entry.decisions, entry.parameters, entry.tools, entry.output], id=job.note)
 
@@ -152,7 +152,7 @@ def _opened(store: Store, places: Iterable[Place]) -> list[Log]:
 def forget(log: Log, ids: Sequence[str]) -> None:
     """Erase items of a conversation by their ids, or all items and notes of it."""
     log.catch_up()
-    if not ids and log.place not in CLAIMS.get():  # a tool that asks for it must not lose its own turn
+    if not ids and log.place not in CLAIMS.get():  # a tool that calls this must not end its own job
         log.commit(State.drop_jobs)
     with _locks.setdefault(log.store, RLock()):
         _Erasing(log.store, log.place.scope).run([_Family(log, _checked_ids(log, set(ids)))])
@@ -214,7 +214,7 @@ def finish_erasing(log: Log, *, waits: bool = False) -> None:
             if families:
                 _Erasing(log.store, log.place.scope, names).run(families, waits=waits)
     elif log.state.unwiped:
-        _scrub(_relatives([log]), waits=waits)
+        _wipe(_relatives([log]), waits=waits)
     if log.state.origin is not None:  # notes may have been forgotten in the parent while the fork was made
         parent = open_log(log.store, Place(log.place.scope, log.state.origin.content["conversation"]))
         notes = log.read_stream(POOL) if parent.state.erased_names else []
@@ -263,7 +263,7 @@ def _has_inherited(state: State, ids: Iterable[str]) -> bool:
 
 
 class _Row(NamedTuple):
-    """An erasable entry, with its own name and the names of its sources."""
+    """An erasable entry, with the ids and handles of it and of its sources."""
 
     stream: str
     item: Item
@@ -291,7 +291,7 @@ class _Erasing:
         self.names = set(names)
 
     def run(self, families: list[_Family], *, waits: bool = True) -> None:
-        """Carry out the erasure; with `waits`, raise an error if the files cannot be scrubbed now."""
+        """Carry out the erasure; with `waits`, raise an error if the files cannot be wiped now."""
         while families:
             self.families += families
             for family in families:
@@ -307,7 +307,7 @@ class _Erasing:
         for family, log in self._families_with_logs():
             log.reload()
             log.commit(lambda state: _ends(family, erasure_id, state))  # noqa: B023
-        _scrub([log for _, log in self._families_with_logs()], waits=waits)
+        _wipe([log for _, log in self._families_with_logs()], waits=waits)
 
     def _families_with_logs(self) -> list[tuple[_Family, Log]]:
         return [(family, log) for family in self.families for log in family.logs]
@@ -376,11 +376,11 @@ class _Erasing:
                 self.store.replace(log.place, bodies)
 
 
-def _scrub(logs: Sequence[Log], *, waits: bool) -> None:
+def _wipe(logs: Sequence[Log], *, waits: bool) -> None:
     """Remove erased content from the index and the files of the store, and note that it was done."""
     store, erasure_ids = logs[0].store, set[str]().union(*(log.state.unwiped for log in logs))
 
-    def wiped(state: State) -> Entries:
+    def wiped_entries(state: State) -> Entries:
         of_log = sorted(state.unwiped & erasure_ids)
         return [Written(WIPED, Note(content={"of": of_log}, description="wiped"))] if of_log else []
 
@@ -388,7 +388,7 @@ def _scrub(logs: Sequence[Log], *, waits: bool) -> None:
         Memory.remove_forgotten(store, logs[0].place.scope)
         store.scrub(wait=waits)
         for log in logs:
-            log.commit(wiped)
+            log.commit(wiped_entries)
     except QuireError as fault:
         if waits:
             raise
@@ -416,13 +416,13 @@ def _ends(family: _Family, erasure_id: str, state: State) -> Entries:
 
 def _tombstones(entries: Entries, ids: Collection[str]) -> Iterator[tuple[int, Item]]:
     """The tombstone of each erased entry, with the version of the entry."""
-    note_id_by_key: dict[str | None, str] = {}  # of the last note with the key
+    note_id_by_key: dict[str | None, str] = {}  # the note that the next with this key replaces
     for version, (stream, item) in enumerate(entries, 1):
         if is_tombstone(item) or not _is_erasable(stream, item):
             continue
         extras: dict[str, str] = {}
         is_erased = item.id in ids
-        if stream == POOL and isinstance(item, Hide):  # it has the key of the note that it drops
+        if stream == POOL and isinstance(item, Hide):  # erased too: its extras have the key of the note
             is_erased = any(span.first in ids for span in item.spans)
         elif stream == POOL and isinstance(item, Note):
             extras = {"instead_of": note_id_by_key[item.key]} if item.key in note_id_by_key else {}
@@ -449,7 +449,7 @@ def _rows(entries: Entries) -> list[_Row]:
 def _items_of_jobs(entries: Entries) -> dict[str, set[str]]:
     """By the note that accepts a job, the ids of the messages and results of the job.
 
-    They include the result of each call that the job decides: its text may be the reason that was given.
+    The results of the calls that a job decides are included: they may quote the reason of a refusal.
     """
     calls = {item.id: item.call_id for _, item in entries if isinstance(item, ToolCall)}
     results: dict[str, set[str]] = {}
@@ -457,13 +457,13 @@ def _items_of_jobs(entries: Entries) -> dict[str, set[str]]:
         if isinstance(item, ToolResult):
             results.setdefault(item.call_id, set()).add(item.id)
     ids_by_job: dict[str, set[str]] = {}
-    ids, before = set[str](), 0
+    ids, items_left = set[str](), 0
     for item in (item for stream, item in entries if stream == JOBS):
-        if before:
-            before -= 1
+        if items_left:  # an item of the job that follows
+            items_left -= 1
         elif isinstance(entry := job_entry(item), AcceptedJob):
             decided = (results.get(calls.get(name, name), ()) for name in entry.decisions)
-            ids, before = set[str]().union(*decided), entry.before
+            ids, items_left = set[str]().union(*decided), entry.before
             ids_by_job[item.id] = ids
         elif entry is None:
             ids.add(item.id)

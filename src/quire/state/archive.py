@@ -93,9 +93,9 @@ class Outline(msgspec.Struct, array_like=True, frozen=True):
 
     By page: the lowest and highest id (`lows`, `highs`), one more than the position of the last user message
     before the page (`users_before`; 0 if there is none), and by counter the tokens before the page, as far as
-    they were counted (`totals`). `marks`, `edits` and `late` are positions, as in `IndexKind`; `highest`,
-    `detached_members` and `late_sums` are as in `Segment`. `sizes` are the tokens of the items that every
-    request shows. `shape` and `grouping` are those at `end`.
+    they were counted (`totals`). `marks` (structural items), `edits` and `late` (late results) are positions;
+    `highest`, `detached_members` and `late_sums` are as in `Segment`. `sizes` are the tokens of the items
+    that every request shows. `shape` and `grouping` are those at `end`.
     """
 
     start: int
@@ -198,9 +198,11 @@ class Archive(Segment):
 
     def cached_counts(self) -> int:
         first, last = self.outline.first_page, (self.outline.end - 1) // PAGE
-        uncounted = {key: first + len(totals) - 1 for key, totals in self.totals.items()}  # the first page
-        in_last = sum(len(self.counts(key, number)) for key, number in uncounted.items() if number == last)
-        return PAGE * sum(number - first for number in uncounted.values()) + in_last
+        first_uncounted = {key: first + len(totals) - 1 for key, totals in self.totals.items()}
+        in_last = sum(
+            len(self.counts(key, number)) for key, number in first_uncounted.items() if number == last
+        )
+        return PAGE * sum(number - first for number in first_uncounted.values()) + in_last
 
     def find(self, item_id: str, end: int) -> int | None:
         lows, highs = self.outline.lows, self.outline.highs

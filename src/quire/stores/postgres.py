@@ -255,8 +255,8 @@ class PostgresStore(Store):
             entries = sorted(row[2:] for row in rows if row[0] is None)
             needed = verified_at(place, needs, entries[: len(needs)])
             later = verified(place, version - 1, count, entries[len(needs) :])
-            named = b",".join(entry.body for entry in needed)
-            return Opening(version, body, later, needs, named, int(links)) if later else None
+            bodies = b",".join(entry.body for entry in needed)
+            return Opening(version, body, later, needs, bodies, int(links)) if later else None
         except StoreDamaged:
             return None
 

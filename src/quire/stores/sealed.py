@@ -176,9 +176,11 @@ class Sealed(Store):
         if opening is None or head is None:
             return None
         entries = [self._seal.unseal(place, stored) for stored in opening.entries]
-        # Decryption needs the stream of each entry, so the named entries are read one by one.
-        named = (self._seal.unseal(place, stored) for stored in self.inside.read_at(place, opening.needs))
-        return opening._replace(head=head, entries=entries, named=b",".join(stored.body for stored in named))
+        # Decryption needs the stream of each entry, so the needed entries are read one by one.
+        needed = (self._seal.unseal(place, stored) for stored in self.inside.read_at(place, opening.needs))
+        return opening._replace(
+            head=head, entries=entries, needed_bodies=b",".join(stored.body for stored in needed)
+        )
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         sealed = self.inside.read_parts(place, parts)

@@ -116,6 +116,10 @@ _TABLES = (
     f" UPDATE versions SET id = id + min(length(old.body), {_PAGE_BYTES}) WHERE at = 0; END",
 )
 
+# Numbers of conversations begin anywhere. So a search index knows the logs of a file from those of another
+# file that took its place, such as a salvaged one.
+_FIRST_NUMBER = "INSERT INTO sqlite_sequence SELECT 'conversations', abs(random() >> 35)"
+
 _BY_SUMS = "scope_sum = ? AND name_sum = ?"
 _IN_PLACE = f"{_BY_SUMS} AND scope = ? AND name = ?"
 _FILL_END = "INSERT INTO entries SELECT NULL, at, ?, ?, ? FROM versions WHERE at = ? AND id < 0"
@@ -141,7 +145,7 @@ _PARTS = f"""
 _HEAD = f"""
     SELECT number << {_BITS}, stream, body, sum FROM conversations CROSS JOIN versions
     ON versions.at = ~(number << {_BITS}) CROSS JOIN entries ON entries.id = versions.id WHERE {_IN_PLACE}"""
-_NAMED = """
+_NEEDED_ENTRIES = """
     SELECT CAST(group_concat(body, ',') AS BLOB), CAST(group_concat(stream || ' ' || sum) AS BLOB)
     FROM json_each(?) CROSS JOIN versions ON versions.at = ? | value
     CROSS JOIN entries ON entries.id = versions.id"""
@@ -332,8 +336,8 @@ class SQLiteStore(Store):
                     return None
                 start, stream, body, checksum = row
                 version, needs = _read_part_stream(stream)
-                named, marks = _needed_entries(connection, start, needs)
-                if _head_checksum(checksum_entry(*place, 0, stream, body), named, marks) != checksum:
+                needed, marks = _needed_entries(connection, start, needs)
+                if _head_checksum(checksum_entry(*place, 0, stream, body), needed, marks) != checksum:
                     return None
                 rows = connection.execute(_READ, (*_where(place), version - 1, *_where(place))).fetchall()
                 _, links = self._log_version(connection, place._replace(conversation=LINKS))
@@ -341,7 +345,7 @@ class SQLiteStore(Store):
             self._remember_checked(place, start, later)
         except (StoreDamaged, TypeError, ValueError):  # a damaged database returns values of other types
             return None
-        return Opening(version, body, later, json.loads(needs), named, links) if later else None
+        return Opening(version, body, later, json.loads(needs), needed, links) if later else None
 
     def read_parts(self, place: Place, parts: Sequence[int]) -> dict[int, bytes]:
         wanted = checked_versions(place, parts)
@@ -537,13 +541,13 @@ def _version_in(row: Sequence[Any]) -> int:
 
 def _needed_entries(connection: sqlite3.Connection, start: int, needs: str) -> tuple[bytes, bytes]:
     """The bodies of the entries that a head needs, and their streams and checksums, each as one text."""
-    named, marks = connection.execute(_NAMED, (needs, start)).fetchone()
-    return named or b"", marks or b""
+    needed, marks = connection.execute(_NEEDED_ENTRIES, (needs, start)).fetchone()
+    return needed or b"", marks or b""
 
 
-def _head_checksum(row: int, named: bytes, marks: bytes) -> int:
+def _head_checksum(row: int, needed: bytes, marks: bytes) -> int:
     """The checksum of a head with the entries that it needs, given that of its row alone."""
-    return crc32(marks, crc32(named, row))
+    return crc32(marks, crc32(needed, row))
 
 
 def _read_part_stream(stream: str) -> tuple[int, str]:
@@ -757,7 +761,7 @@ class _File:
             if self._has_tables(connection):  # another process was first
                 return
             about = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
-            for statement in (*_TABLES, "INSERT INTO versions VALUES (0, 0)", *about):
+            for statement in (*_TABLES, "INSERT INTO versions VALUES (0, 0)", _FIRST_NUMBER, *about):
                 connection.execute(statement)
         if not self._is_new:
             self.reports = (f"{self.path} was an empty file: a new store was begun in it",)

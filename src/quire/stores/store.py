@@ -237,7 +237,7 @@ class Opening(NamedTuple):
     needs: Sequence[int] = ()
     """The versions of the entries that the checkpoint names, all before its own."""
 
-    named: bytes = b""
+    needed_bodies: bytes = b""
     """The bodies of the needed entries, joined by commas: one long text is checked faster than many."""
 
     links: int | None = None

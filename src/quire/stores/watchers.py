@@ -24,7 +24,7 @@ _log = logging.getLogger("quire.stores")
 
 
 class Watchers(Generic[Key]):
-    """Calls functions when the count of the key that they watch has changed.
+    """Calls functions when the count of their key, such as its version, has changed.
 
     A thread polls the counts of all watched keys. It pauses `min_pause` seconds after a change, and longer
     after each poll without one, up to `max_pause` seconds.
@@ -43,7 +43,7 @@ class Watchers(Generic[Key]):
         self._is_closed = False
 
     def add(self, key: Key, changed: Callable[[], object]) -> Callable[[], None]:
-        """Call a function after each change, and once soon; return a function that stops this."""
+        """Call a function soon, and after each change; return a function that stops this."""
         token = object()
         with self._guard:
             if self._is_closed:

@@ -63,7 +63,7 @@ class Tally:
 
 
 def largest_sum(tokens: int, counter: Counter) -> int:
-    """The largest sum of counts whose total is at most `tokens`; -1 if there is none."""
+    """The largest `n` for which `counter.total(n)` is at most `tokens`; -1 if there is none."""
     bound = max(tokens, 1)
     while bound < MAX_COUNT and counter.total(bound) <= tokens:
         bound *= 2

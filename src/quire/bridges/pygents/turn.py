@@ -157,7 +157,7 @@ class SavedTurn(msgspec.Struct):
 
 
 class Turn(Hooked, Generic[T]):
-    """One call of a tool or of the tool with a name. Functions among the arguments are called when it runs.
+    """One call of a registered tool, given itself or by name. It calls functions among its arguments.
 
     The timeout is for the tool alone: time that the consumer of its values takes does not count.
     """
@@ -249,7 +249,7 @@ class Turn(Hooked, Generic[T]):
         return fit_for_json(self.fields())
 
     def fields(self) -> dict[str, Any]:
-        """What is saved, with arguments and output as they are."""
+        """What is saved, before it is made fit for JSON."""
         args, kwargs = self._arguments()
         return {
             "tool_name": self.tool.name,
@@ -265,7 +265,7 @@ class Turn(Hooked, Generic[T]):
     def from_dict(cls, data: object) -> Self:
         """The turn that `to_dict` wrote, to be run again if it was running; only `tool_name` is required.
 
-        Items in its output are dictionaries.
+        A `ContextItem` in its output is read as a dictionary.
         """
         saved = read_saved(data, SavedTurn)
         hooks = registered_hooks(saved.hooks)
@@ -321,7 +321,7 @@ class Turn(Hooked, Generic[T]):
 
 
 def _fields_in(output: Any) -> Any:
-    """An output with the fields of items in place of the items."""
+    """An output with a dictionary of fields in place of each `ContextItem`."""
     if isinstance(output, list):
         return [_fields_in(element) for element in cast("Iterable[Any]", output)]
     return output.fields() if is_item(output) else output

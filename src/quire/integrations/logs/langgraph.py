@@ -68,8 +68,8 @@ def _read_state(number: int, messages: list[Json]) -> Conversation:
         thoughts = fields_in(message.get("additional_kwargs")).get("reasoning_content")
         own_id = message.get("id") if isinstance(message.get("id"), str) else None
         with_thoughts = {"reasoning_content": thoughts, **message} if thoughts else message
-        strict = strict_messages(with_thoughts, f"$.messages[{index}]")
-        entries += [Entry(chat_message, own_id) for chat_message in strict]
+        openai_messages = strict_messages(with_thoughts, f"$.messages[{index}]")
+        entries += [Entry(chat_message, own_id) for chat_message in openai_messages]
     return Conversation("openai", [Window(entries)], {}, number)
 
 
@@ -81,17 +81,17 @@ def write_langgraph(items: Sequence[Item], target: Target) -> Written:
     turns, downgrades = turns_of(target.shown(items))
     messages = list[Json]()
     for group in groups(turns):
-        outputs = [item for item in group.items if is_output(item)]
-        messages += [_reply(outputs, downgrades)] if outputs else []
+        reply = [item for item in group.items if is_output(item)]
+        messages += [_reply(reply, downgrades)] if reply else []
         messages += [_message(item, downgrades) for item in group.items if not is_output(item)]
     hint = "graph.invoke and graph.update_state take it as the state"
     return Written({"messages": messages}, downgrades, hint)
 
 
-def _reply(outputs: Sequence[Item], downgrades: list[Downgrade]) -> Json:
+def _reply(reply: Sequence[Item], downgrades: list[Downgrade]) -> Json:
     """The message of a reply. Signed thoughts are in its content, others in `additional_kwargs`."""
     content, calls, invalid_calls, thoughts = list[Json](), list[Json](), list[Json](), list[str]()
-    for item in outputs:
+    for item in reply:
         if isinstance(item, Reasoning):
             signed = signed_thought(item)
             content += [signed] if signed else []
@@ -110,7 +110,7 @@ def _reply(outputs: Sequence[Item], downgrades: list[Downgrade]) -> Json:
             content += map(_block, item.parts)
             downgrades += state_left_out(item)
     text = _plain(content)
-    message: Json = {"type": "ai", "id": outputs[0].id, "content": text}
+    message: Json = {"type": "ai", "id": reply[0].id, "content": text}
     message |= {"tool_calls": calls, "invalid_tool_calls": invalid_calls}
     if thoughts:
         message["additional_kwargs"] = {"reasoning_content": "\n\n".join(thoughts)}
