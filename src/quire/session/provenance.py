@@ -53,6 +53,8 @@ def places_quoting(store: Store, scope: str, sources: Collection[str]) -> list[P
     if not store.version(links):
         return []
     quoting = {by for source, by in open_log(store, links).state.quote_links if source in sources}
+    if not quoting:
+        return []
     return [Place(scope, name) for name in store.conversations(scope) if digest_of(name) in quoting]
 
 
