@@ -34,6 +34,7 @@ from tests.cli.command_line import (
     started,
     view_of,
 )
+from tests.stores.keeping import FIRST
 
 _PATIENCE = 120
 
@@ -158,7 +159,7 @@ def test_damage_and_repairs_are_reported(tmp_path: Path) -> None:
     store = seeded(tmp_path / "chats.db")
     seeded(tmp_path / "chats.db", "bob/q3")
     with sqlite3.connect(store) as database:
-        database.execute("UPDATE entries SET body = ? WHERE at & 4294967295 = 2 AND at >> 32 = 1", (b"{",))
+        database.execute(f"UPDATE entries SET body = ? WHERE at = {FIRST} + 2", (b"{",))
     database.close()
     done = run("ls", "--store", store, "--json")
     assert done.exit_code == 2 and "ana/q3 is damaged after version 1: entry 2" in done.stderr
