@@ -7,9 +7,12 @@ from random import Random
 
 import pytest
 
+from quire import Budget, History, Session, Template
 from quire.errors import InvalidValue, StoreDamaged, StoreError
 from quire.stores import Entry, Place, Store, Stored
-from quire.stores.salvage import LOST, check, salvage
+from quire.stores.salvage import check, salvage
+from quire.stores.streams import LOST
+from tests.session.opened import send
 from tests.stores.keeping import FILES, FIRST, HERE, THERE, Shelf, entry, shelf_in
 
 PLACES = (HERE, THERE, Place("bo", "q3"))
@@ -185,3 +188,22 @@ def test_a_file_that_became_empty_is_begun_anew_and_said(tmp_path: Path) -> None
             assert "was an empty file" in store.reports[0] and store.scopes() == []
         with Store.open(tmp_path / name) as store:
             assert store.reports == ()
+
+
+def test_after_a_salvage_no_receipt_names_what_the_model_did_not_see(tmp_path: Path) -> None:
+    url, template = f"sqlite:///{tmp_path / 'kept.db'}", Template(History(), budget=Budget(window=2_000))
+    with Session.open("ana/q3", store=url) as one:
+        for number in range(4):
+            one.user(f"question {number}")
+            send(one.build(template))
+            one.assistant(f"answer {number}")
+    with closing(sqlite3.connect(tmp_path / "kept.db")) as database, database:
+        database.execute("UPDATE entries SET body = x'00' WHERE instr(body, 'question 2')")
+    with Store.open(tmp_path / "new.db") as target:
+        assert salvage(tmp_path / "kept.db", target).lost == 1
+    with Session.open("ana/q3", store=f"sqlite:///{tmp_path / 'new.db'}") as one:
+        last = one.user("Which questions were lost?")
+        send(one.build(template))
+        assert [receipt.is_bare for receipt in one.receipts] == [False, False, True, True, False]
+        assert one.receipts[-1].items[-1] == last and one.receipts[2].shows(last) is None
+        assert list(one.receipts[1].items) == list(one.view())[:3]

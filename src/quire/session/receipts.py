@@ -33,7 +33,7 @@ from quire.context import (
     receipt_html,
     receipt_table,
 )
-from quire.errors import Forgotten, OutOfRange, StoreDamaged, UnknownId, cut
+from quire.errors import Forgotten, OutOfRange, QuireError, StoreDamaged, UnknownId, cut
 from quire.items import Item, Message, Note, Unknown
 from quire.memory import Quote
 from quire.memory.quotes import SelectedQuotes
@@ -45,7 +45,7 @@ from quire.session.spending import Spending
 from quire.session.state import State, Written, candidates_note, detail_note, is_in, item_digest, sources_of
 from quire.state import Cut, Scroll, View
 from quire.stores.store import is_tombstone
-from quire.stores.streams import ALL, RECEIPT_PARTS, RECEIPTS, SOURCES, USAGE
+from quire.stores.streams import ALL, LOST, RECEIPT_PARTS, RECEIPTS, SOURCES, USAGE
 from quire.tokens import Definition, counter_for
 
 _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body", "http_options"))
@@ -54,7 +54,7 @@ _NOT_IN_BODY = frozenset(("timeout", "extra_headers", "extra_query", "extra_body
 _COPY = "/copy"  # the end of the id of a changed item: see `_as_copy`
 
 _SUMMARY = ("provider", "model", "tokens", "available", "reserve", "count_error", "sections", "digest")
-"""The fields that even a bare receipt has, `reserve` and `error` only if they are known."""
+"""The fields that even a bare receipt has, `reserve` and `count_error` only if they are known."""
 
 
 class StoredReceipt:
@@ -93,7 +93,7 @@ class StoredReceipt:
 
     @property
     def is_bare(self) -> bool:
-        """Whether the receipt has only sizes: its content was forgotten, or was never kept."""
+        """Whether the receipt has only sizes: its content was forgotten, lost by damage, or never kept."""
         return bool(self._content.get("is_bare"))
 
     def lines(self) -> list[Line]:
@@ -304,7 +304,9 @@ class StoredReceipt:
 
     def _check_whole(self) -> None:
         if self.is_bare:
-            raise Forgotten(f"what the request of version {self.version} showed was forgotten or not kept")
+            raise Forgotten(
+                f"what the request of version {self.version} showed was forgotten, lost or not kept"
+            )
 
     def _detail(self, field: str) -> Any:
         """The content of the receipt part that a field refers to; `None` if there is no such field."""
@@ -383,10 +385,18 @@ class Receipts(Sequence[StoredReceipt]):
         chosen = versions[index]
         versions = [chosen] if isinstance(chosen, int) else chosen
         rows = zip(versions, self._parts.read(versions), strict=True)
-        receipts = [
-            StoredReceipt(at, note, self._state, self._parts) for at, note in rows if isinstance(note, Note)
-        ]
+        receipts = [self._receipt(at, note) for at, note in rows if isinstance(note, Note)]
         return receipts[0] if isinstance(chosen, int) else receipts
+
+    def _receipt(self, version: int, note: Note) -> StoredReceipt:
+        receipt = StoredReceipt(version, note, self._state, self._parts)
+        if LOST not in self._state.last_versions or receipt.is_bare:
+            return receipt
+        try:  # a receipt counts the items before it, so a lost one may shift what it names
+            receipt.payload()
+        except QuireError:
+            return StoredReceipt(version, bare(note), self._state, self._parts)
+        return receipt
 
 
 def request_named(receipts: Sequence[StoredReceipt], asked: str) -> StoredReceipt:

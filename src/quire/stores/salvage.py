@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 from quire.errors import InvalidValue, StoreDamaged
 from quire.stores.sealed import Seal
 from quire.stores.store import Damage, Entry, Place, Row, Store, Stored, is_sealed, whole_entries
-
-LOST = ".lost"
-"""The stream of placeholders for lost entries, so that versions stay the same."""
+from quire.stores.streams import LOST
 
 _PLACEHOLDER = b'{"kind":"lost","id":"lost-%d","created_at":0.0}'
 _BITS = 32  # of the column `at` that hold the version; the number of the conversation is above them

@@ -47,6 +47,9 @@ RECALLED = ".recalled"
 NAMED = ".named"
 """Names reserved for transcripts that have no item yet."""
 
+LOST = ".lost"
+"""Placeholders for entries that a salvage found damaged, so that versions stay the same."""
+
 LINKS = "~recalled"
 """The conversation of a scope that records which conversation quoted which, by digests of their names."""
 
