@@ -11,7 +11,6 @@ from quire.errors import Damaged, QuireError
 from quire.items import Audio, Image, Message, Reasoning, ToolCall
 from quire.providers import Parsed, provider_for
 from quire.testing.providers import plain
-from tests.providers import replies
 from tests.providers.replies import MODELS, ROWS, WIRES, Call, Json, Reply, events, whole
 
 QUESTION = [Message("user", "Go.")]
@@ -42,21 +41,6 @@ def sent_back(wire: str, body: Json, model: str | None = None) -> tuple[Parsed, 
 
 def called(parsed: Parsed) -> list[ToolCall]:
     return [item for item in parsed.items if isinstance(item, ToolCall)]
-
-
-@pytest.mark.parametrize("wire", WIRES)
-@given(reply=replies.drawn_replies)
-def test_a_reply_goes_back_as_it_came(wire: str, reply: Reply) -> None:
-    provider, model = provider_for(wire), MODELS[wire]
-    parsed = provider.parse(whole(wire, reply), sent=provider.render(QUESTION, model=model))
-    rendered = provider.render([*QUESTION, *parsed.items, Message("user", "And?")], model=model)
-    assert provider.check(rendered.payload, model) == []
-    again = provider.read_history(rendered.payload, model=model)
-    said = [item.text for item in again if isinstance(item, Message) and item.role == "assistant"]
-    assert [text for text in (*said, reply.text) if text.strip()] == [reply.text] * 2 * bool(
-        reply.text.strip()
-    )
-    assert sum(isinstance(item, ToolCall) for item in again) == len(reply.calls)
 
 
 def test_finish_reasons() -> None:

@@ -182,14 +182,6 @@ def test_what_is_merged_from_a_child_stands_after_the_result_of_the_call_that_st
 
 
 @on_each_wire
-def test_outputs_of_two_agents_are_two_replies(wire: str) -> None:
-    items = (ask, ToolCall("c1", "look", "{}", agent_id="a"), ToolCall("c2", "look", "{}", agent_id="b"))
-    payload = sent(wire, *items, Message("user", "So?")).payload
-    calls, results = calls_and_results(wire, payload)
-    assert (calls, results) == (["c1", "c2"], ["c1", "c2"])
-
-
-@on_each_wire
 @pytest.mark.parametrize("given", ["fc:1|x y", "é", "x" * 90, "c1#2"])
 def test_ids_get_the_alphabet_of_the_wire(wire: str, given: str) -> None:
     rendered = sent(wire, ask, ToolCall(given, "look", "{}"), ToolResult(given, "look", "rain"))
@@ -216,14 +208,6 @@ def test_arguments_that_are_no_object_are_kept_in_one(wire: str, arguments: str)
 
 
 # --- turns -----------------------------------------------------------------------------------------------
-
-
-@on_each_wire
-def test_a_history_that_ends_with_the_model_or_is_empty_can_be_answered(wire: str) -> None:
-    for items in ((), (Message("assistant", "Hello."),), (ask, Message("assistant", "Hello."))):
-        rendered = sent(wire, *items)
-        assert PROVIDERS[wire].check(rendered.payload, MODELS[wire]) == []
-        assert rendered.payload[HISTORY[wire]]
 
 
 @on_each_wire

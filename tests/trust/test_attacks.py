@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from quire import Message, Note, Summary
+from quire import Message, Note
 from quire.agent import Toolbox
 from quire.compactors import Room, Summarize
 from quire.context import Template
-from quire.items import File, Image, Item, frame, instructions_in_turn, plain_text
+from quire.items import File, Image, frame, instructions_in_turn, plain_text
 from quire.memory.quotes import CLOSING, OPENING, line_start, quote_line
 from quire.providers import PROVIDERS
 from quire.sections import History, ToolGuide
@@ -140,10 +140,3 @@ def test_no_text_leaves_a_frame_or_imitates_instructions(text: str, name: str) -
             "",
             outside(f"<summary>{one}".replace("\u200b", "")),
         )
-
-
-@pytest.mark.parametrize("wire", PROVIDERS)
-def test_the_frame_of_a_summary_is_the_same_each_time(wire: str) -> None:
-    items: list[Item] = [Summary("a < b"), Message("user", "Go on.")]
-    first, second = (PROVIDERS[wire].render(items).payload for _ in range(2))
-    assert first == second and "a &lt; b" in str(first)

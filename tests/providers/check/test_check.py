@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anthropic.types import Message, ToolUseBlock
+from anthropic.types import Message
 from google.genai import types
 from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
@@ -82,24 +82,12 @@ def test_the_plugin_has_a_fixture(pytester: pytest.Pytester) -> None:
             assert_valid([{"role": "tool", "tool_call_id": "c1", "content": "sunny"}], "openai")
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*orphan_result*"])
 
 
 # Objects of the clients.
-
-
-class Dumped:
-    """An object whose `model_dump` takes no options."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def model_dump(self) -> Any:
-        if isinstance(self._value, Exception):
-            raise self._value
-        return self._value
 
 
 def anthropic(*after: Json) -> Any:
@@ -188,28 +176,6 @@ OBJECTS: dict[str, tuple[str, Any, list[str]]] = {
         "gemini",
         {"contents": [CONTENT], "config": types.GenerateContentConfig(tools=[look])},
         [],
-    ),
-    "a function among tools": ("gemini", {"contents": [CONTENT], "config": {"tools": [LOOK, look]}}, []),
-    "an object that fails": ("openai", [ASK, Dumped(ValueError("no"))], ["shape messages[1]"]),
-    "a tool twice": (
-        "gemini",
-        {"contents": [CONTENT], "config": types.GenerateContentConfig(tools=[LOOK, LOOK])},
-        ["duplicate_tool tools[1].functionDeclarations[0].name"],
-    ),
-    "a lone surrogate": (
-        "anthropic",
-        [
-            ASK,
-            {
-                "role": "assistant",
-                "content": [ToolUseBlock(type="tool_use", id="t", name="\ud800", input={})],
-            },
-        ],
-        [
-            "unanswered_call messages[1].content[0].id",
-            "call_name messages[1].content[0].name",
-            "not_unicode messages[1].content[0].name",
-        ],
     ),
 }
 
