@@ -1,10 +1,6 @@
 """Checkpoints: derived from the log, all or nothing, and as if missing where they are damaged."""
 
-import random
 import sqlite3
-import subprocess
-import sys
-import time
 from contextlib import closing, suppress
 
 import psycopg
@@ -13,22 +9,10 @@ import pytest
 from quire.errors import StoreDamaged
 from quire.stores import MemoryStore, Opening, Sealed, Store
 from quire.stores.salvage import check, salvage
-from tests.stores.keeping import FILES, FIRST, HERE, KEY, LASTING, POSTGRES, THERE, Kept, Shelf, entry, kept
+from tests.stores.keeping import FILES, FIRST, HERE, KEY, LASTING, POSTGRES, THERE, Kept, entry, kept
 
 pytestmark = pytest.mark.laws
 KEEPING = [name for name in LASTING if "json" not in name]
-WRITE_FOR_EVER = """
-import sys
-from quire.stores import Entry, Place, Store
-here, key = Place("ana", "q3"), bytes.fromhex(sys.argv[2]) or None
-store = Store.open(sys.argv[1], key=key)
-version = store.version(here)
-while True:
-    version = store.append(here, [Entry("main", b'{"n":%d}' % version)], expected=version)
-    body = b"%08d" % version
-    assert store.write_checkpoint(here, version, body * 500, [1], dict.fromkeys(range(1, 5), body * 2000))
-    print(version, flush=True)
-"""
 
 
 def filled(store: Store) -> Opening:
@@ -42,33 +26,6 @@ def filled(store: Store) -> Opening:
     assert found.needs == [1, 3] and found.needed_bodies == b",".join((first.body, third.body))
     assert found.entries == store.read(HERE, after=5)
     return found
-
-
-@pytest.mark.parametrize("name", KEEPING)
-def test_a_kill_leaves_the_old_checkpoint_or_the_new_one(name: str) -> None:
-    with kept(name) as held:
-        held.store.close()
-        for _ in range(2):
-            acknowledged = killed(held.shelf)
-            held.store = held.open()
-            found = held.store.open_checkpoint(HERE)
-            assert found is not None and acknowledged <= found.version <= acknowledged + 1
-            body = b"%08d" % found.version
-            assert found.head == body * 500
-            assert held.store.read_parts(HERE, range(1, 6)) == dict.fromkeys(range(1, 5), body * 2000)
-            assert list(held.store.verify()) == []
-            held.store.close()
-
-
-def killed(shelf: Shelf) -> int:
-    """The last version whose checkpoint was acknowledged before the writer was killed."""
-    command = [sys.executable, "-c", WRITE_FOR_EVER, shelf.url, (shelf.key or b"").hex()]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        first = writer.stdout.readline()
-        time.sleep(random.uniform(0, 0.05))
-        writer.kill()
-        return int([first, *writer.stdout.read().split()][-1])
 
 
 HEAD, PART = "the head", "a part"

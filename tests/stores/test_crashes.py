@@ -1,4 +1,7 @@
-"""Law 16: an append that returned is there after kill -9; one that did not is there whole or not at all."""
+"""Law 16: an append that returned is there after kill -9; one that did not is there whole or not at all.
+
+So is a checkpoint.
+"""
 
 import os
 import random
@@ -11,13 +14,15 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from quire.stores import Entry, Store
+from quire.stores import Entry
 from quire.stores.postgres import PostgresStore
-from tests.stores.keeping import HERE, LASTING, kept, version_after
+from tests.stores.keeping import HERE, LASTING, Shelf, kept, version_after
 from tests.stores.server import start
 
 pytestmark = pytest.mark.laws
-APPEND_FOR_EVER = """
+
+
+WRITE_FOR_EVER = """
 import sys
 from quire.stores import Entry, Place, Store
 here, key = Place("ana", "q3"), bytes.fromhex(sys.argv[2]) or None
@@ -26,7 +31,10 @@ version = store.version(here)
 while True:
     batch = [Entry("main", b'{"n":%d,"x":"%s"}' % (version + part, b"x" * 3000)) for part in (1, 2)]
     version = store.append(here, batch, expected=version)
-    print(version, flush=True)
+    print("appended", version, flush=True)
+    body = b"%08d" % version
+    store.write_checkpoint(here, version, body * 500, [1], dict.fromkeys(range(1, 5), body * 2000))
+    print("checkpoint", version, flush=True)
 """
 
 
@@ -34,28 +42,33 @@ while True:
 def test_law_16_what_was_acknowledged_outlives_a_kill(name: str) -> None:
     with kept(name) as held:
         held.store.close()
-        for _ in range(2):
-            acknowledged = _killed(held.shelf.url, held.shelf.key)
+        for _ in range(3):
+            acknowledged = killed(held.shelf)
             held.store = held.open()
-            _check(held.store, acknowledged)
+            found, opening = held.store.read(HERE), held.store.open_checkpoint(HERE)
+            assert acknowledged["appended"] <= len(found) <= acknowledged["appended"] + 2
+            assert len(found) % 2 == 0
+            for number, stored in enumerate(found, 1):
+                assert stored.body.startswith(b'{"n":%d,' % number)
+            if held.store.has_checkpoints:  # the old one or the new one, and whole
+                assert opening is not None and opening.version >= acknowledged["checkpoint"]
+                body = b"%08d" % opening.version
+                assert opening.head == body * 500
+                assert held.store.read_parts(HERE, range(1, 6)) == dict.fromkeys(range(1, 5), body * 2000)
+            assert list(held.store.verify()) == []
             held.store.close()
 
 
-def _killed(url: str, key: bytes | None) -> int:
-    command = [sys.executable, "-c", APPEND_FOR_EVER, url, (key or b"").hex()]
+def killed(shelf: Shelf) -> dict[str, int]:
+    """The last versions that were acknowledged before the writer was killed."""
+    command = [sys.executable, "-c", WRITE_FOR_EVER, shelf.url, (shelf.key or b"").hex()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        first = writer.stdout.readline()
+        first = [writer.stdout.readline(), writer.stdout.readline()]
         time.sleep(random.uniform(0, 0.05))
         writer.kill()
-        return int([first, *writer.stdout.read().split()][-1])
-
-
-def _check(store: Store, acknowledged: int) -> None:
-    found = store.read(HERE)
-    assert acknowledged <= len(found) <= acknowledged + 2 and len(found) % 2 == 0
-    for number, stored in enumerate(found, 1):
-        assert stored.body.startswith(b'{"n":%d,' % number)
+        lines = [line.split() for line in (*first, *writer.stdout)]
+    return {what: int(version) for what, version in lines}
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """The tables of PostgreSQL are made when a store is opened, or by the command."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 import psycopg
@@ -17,17 +14,6 @@ from tests.stores.keeping import HERE, entry
 
 FOUND = "SELECT version FROM quire.about"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'quire' ORDER BY tablename"
-
-
-@contextmanager
-def role(url: str, direct: "psycopg.Connection[Any]") -> Generator[str]:
-    """The address of a role that may make nothing."""
-    direct.execute("CREATE ROLE worker LOGIN")
-    try:
-        yield url.replace(f"{urlsplit(url).username}:@", "worker:@")
-    finally:
-        direct.execute("DROP OWNED BY worker")
-        direct.execute("DROP ROLE worker")
 
 
 def test_of_two_processes_that_make_the_tables_one_does_it(url: str) -> None:
@@ -47,17 +33,16 @@ def test_the_command_says_what_is_due_and_does_it(url: str, direct: "psycopg.Con
 
 
 def test_a_role_that_may_not_is_told_the_command_and_works_once_another_did_it(
-    url: str, direct: "psycopg.Connection[Any]"
+    url: str, direct: "psycopg.Connection[Any]", limited: str
 ) -> None:
-    with role(url, direct) as limited:
-        with pytest.raises(StoreFailed, match="run `quire migrate`"):
-            PostgresStore(limited)
-        assert "run `quire migrate`" in refused(2, "migrate", limited)
-        assert ran_json("migrate", url)["done"]
-        direct.execute("GRANT USAGE ON SCHEMA quire TO worker")
-        direct.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA quire TO worker")
-        with PostgresStore(limited) as store:
-            assert store.append(HERE, [entry("one")], expected=0) == 1
+    with pytest.raises(StoreFailed, match="run `quire migrate`"):
+        PostgresStore(limited)
+    assert "run `quire migrate`" in refused(2, "migrate", limited)
+    assert ran_json("migrate", url)["done"]
+    direct.execute("GRANT USAGE ON SCHEMA quire TO worker")
+    direct.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA quire TO worker")
+    with PostgresStore(limited) as store:
+        assert store.append(HERE, [entry("one")], expected=0) == 1
 
 
 def test_a_newer_or_an_older_database_is_left(url: str, direct: "psycopg.Connection[Any]") -> None:

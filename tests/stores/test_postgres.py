@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,9 @@ import pytest
 from quire import Session
 from quire.errors import Conflict, InvalidValue, StoreDamaged, StoreFailed
 from quire.stores import Place, PostgresStore
-from tests.stores.keeping import HERE, THERE, entry, fill, in_child, stored_bodies, version_after
+from tests.stores.keeping import HERE, THERE, entry, fill, stored_bodies, version_after
 
 SAMPLED = "SELECT attname FROM pg_stats WHERE schemaname = 'quire' AND attname IN ('body', 'name', 'scope')"
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[PostgresStore]:
-    with PostgresStore(url) as opened:
-        yield opened
 
 
 def cut_all(connection: "psycopg.Connection[Any]") -> None:
@@ -138,19 +131,6 @@ def test_scrubbing_waits_for_transactions_that_still_see_what_was_removed(
         later.join()
     dead = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE schemaname = 'quire' AND relname = 'entries'"
     assert direct.execute(dead).fetchone() == (0,)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_opens_a_store_of_its_own(url: str, store: PostgresStore) -> None:
-    def opened() -> int:
-        with pytest.raises(StoreFailed, match="fork"):
-            store.version(HERE)
-        with PostgresStore(url) as own:
-            return own.append(HERE, [entry("two")], expected=1)
-
-    fill(store, HERE, "one")
-    assert in_child(opened) == 2
-    assert store.append(HERE, [entry("three")], expected=2) == 3
 
 
 def test_the_pool_has_as_many_connections_as_is_said(

@@ -2,47 +2,42 @@
 
 import asyncio
 import threading
-from pathlib import Path
 
 import pytest
 
 from quire.errors import StoreFailed
-from quire.stores import Entry, Store
 from quire.stores.threads import STORE
-from tests.stores.keeping import HERE, in_child
-
-forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+from tests.stores.keeping import HERE, POSTGRES, entry, in_child, kept
 
 
-@forks
-@pytest.mark.parametrize(("url", "may_open"), [("kept.db", False), ("kept.jsonl", True)])
-def test_a_forked_process_is_refused_the_stores_of_its_parent(
-    tmp_path: Path, url: str, may_open: bool
-) -> None:
-    path, entry = tmp_path / url, Entry("main", b'{"kind":"note"}')
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(("name", "may_open"), [("sqlite", False), ("json lines", True), (POSTGRES, True)])
+def test_a_forked_process_is_refused_the_stores_of_its_parent(name: str, may_open: bool) -> None:
+    with kept(name) as held:
+        store = held.store
 
-    def inherited() -> int:
-        for verb in (lambda: store.append(HERE, [entry], expected=1), lambda: store.read(HERE)):
-            with pytest.raises(StoreFailed, match="fork"):
-                verb()
-        return 7
+        def inherited() -> int:
+            for verb in (lambda: store.append(HERE, [entry("two")], expected=1), lambda: store.read(HERE)):
+                with pytest.raises(StoreFailed, match="fork"):
+                    verb()
+            return 7
 
-    def opened() -> int:
-        with Store.open(path) as own:
-            return own.append(HERE, [entry], expected=1)
+        def opened() -> int:
+            with held.shelf.open() as own:
+                return own.append(HERE, [entry("two")], expected=1)
 
-    def refused() -> int:
-        with pytest.raises(StoreFailed, match="spawn"):
-            opened()
-        return 2
+        def refused() -> int:
+            with pytest.raises(StoreFailed, match="spawn"):
+                opened()
+            return 2
 
-    with Store.open(path) as store:
-        store.append(HERE, [entry], expected=0)
+        store.append(HERE, [entry("one")], expected=0)
         assert in_child(inherited) == 7
         assert in_child(opened if may_open else refused) == 2
         assert store.version(HERE) == 1 + may_open
-    if not may_open:
-        assert in_child(opened) == 2
+        held.close()
+        if not may_open:
+            assert in_child(opened) == 2
 
 
 def test_work_that_was_begun_ends_though_its_caller_is_cancelled_and_the_loops_threads_hang() -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -10,9 +10,10 @@ import pytest
 
 from quire.errors import Conflict, StoreFailed
 from quire.stores import Place, PostgresStore, Sealed, Store
-from tests.stores.keeping import HERE, KEY, LASTING, THERE, entry, kept
+from tests.stores.keeping import HERE, KEY, POSTGRES, THERE, entry, kept
 
 PATIENCE = 60.0
+OPENED = ["memory", "sqlite", "json lines", POSTGRES]
 LEASES = "SELECT count(*) FROM quire.watchers"
 
 
@@ -50,13 +51,7 @@ def until(is_true: Callable[[], bool]) -> bool:
     return is_true()
 
 
-@pytest.fixture
-def store(url: str) -> Iterator[PostgresStore]:
-    with PostgresStore(url) as opened:
-        yield opened
-
-
-@pytest.mark.parametrize("name", ["memory", *LASTING])
+@pytest.mark.parametrize("name", OPENED)
 def test_a_thousand_watch_in_one_thread_and_each_is_told_of_its_own(name: str) -> None:
     with kept(name) as held:
         before, writer = set(threading.enumerate()), held.open()
@@ -75,7 +70,7 @@ def test_a_thousand_watch_in_one_thread_and_each_is_told_of_its_own(name: str) -
         assert others == [1] * 997
 
 
-@pytest.mark.parametrize("name", ["memory", *LASTING])
+@pytest.mark.parametrize("name", OPENED)
 def test_those_who_wait_are_woken_when_the_store_is_closed(name: str) -> None:
     with kept(name) as held:
         outcome = list[str]()
@@ -143,21 +138,17 @@ def test_a_lost_connection_is_replaced_and_nothing_is_missed(
     )
 
 
-def test_a_role_that_only_reads_is_told_too(url: str, direct: "psycopg.Connection[Any]") -> None:
-    PostgresStore(url).close()
-    direct.execute("CREATE ROLE reader LOGIN")
-    try:
-        direct.execute("GRANT USAGE ON SCHEMA quire TO reader")
-        direct.execute("GRANT SELECT ON ALL TABLES IN SCHEMA quire TO reader")
-        with PostgresStore(url.replace("postgres:@", "reader:@")) as reader, PostgresStore(url) as writer:
-            told = watching(reader, HERE)
-            writer.append(HERE, [entry("one")], expected=0)
-            assert told.after(1)
-            with pytest.raises(StoreFailed, match="42501"):
-                reader.append(HERE, [entry("two")], expected=1)
-    finally:
-        direct.execute("DROP OWNED BY reader")
-        direct.execute("DROP ROLE reader")
+def test_a_role_that_only_reads_is_told_too(
+    store: PostgresStore, direct: "psycopg.Connection[Any]", limited: str
+) -> None:
+    direct.execute("GRANT USAGE ON SCHEMA quire TO worker")
+    direct.execute("GRANT SELECT ON ALL TABLES IN SCHEMA quire TO worker")
+    with PostgresStore(limited) as reader:
+        told = watching(reader, HERE)
+        store.append(HERE, [entry("one")], expected=0)
+        assert told.after(1)
+        with pytest.raises(StoreFailed, match="42501"):
+            reader.append(HERE, [entry("two")], expected=1)
 
 
 @pytest.mark.parametrize("is_sealed", [False, True])
