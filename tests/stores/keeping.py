@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
@@ -126,6 +128,24 @@ def read_by_another(path: str) -> Generator[None, None, None]:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM entries").fetchone()
         yield
+
+
+def at_once(script: str, *arguments: list[str]) -> list[str]:
+    """What processes say that run a script, and begin it together."""
+    pipe = subprocess.PIPE
+    begin = f"import sys\nprint('ready', flush=True)\nsys.stdin.readline()\n{script}"
+    running = [
+        subprocess.Popen([sys.executable, "-c", begin, *own], text=True, stdin=pipe, stdout=pipe, stderr=pipe)
+        for own in arguments
+    ]
+    for one in running:
+        assert one.stdout is not None and one.stdout.readline() == "ready\n"
+    for one in running:
+        assert one.stdin is not None and one.stdin.write("go\n")
+        one.stdin.flush()
+    said = "".join(text for one in running for text in one.communicate(timeout=120))
+    # One of them may find the file that another has just made, and that is still empty.
+    return [line for line in said.splitlines() if "empty file" not in line]
 
 
 def in_child(work: Callable[[], int]) -> int:

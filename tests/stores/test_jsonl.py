@@ -1,15 +1,13 @@
 """The JSON lines store: what other programs find in its file, and what a crash leaves of an append."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from quire.errors import InvalidValue, StoreDamaged, StoreFailed
 from quire.stores import Entry, JSONLinesStore, Place, Store
-from tests.stores.keeping import HERE, THERE, entry, fill
+from tests.stores.keeping import HERE, THERE, at_once, entry, fill
 
 
 def test_every_line_is_an_object_that_any_program_reads(tmp_path: Path) -> None:
@@ -72,10 +70,7 @@ def test_a_file_that_another_replaced_or_cut_is_noticed(tmp_path: Path) -> None:
 
 
 WRITER = """
-import sys
 from quire.stores import Entry, Place, Store
-print("ready", flush=True)
-sys.stdin.readline()
 for number in range(10):
     with Store.open(f"{sys.argv[1]}/{number}.jsonl") as store:
         place = Place("writers", sys.argv[2])
@@ -87,18 +82,7 @@ for number in range(10):
 
 
 def test_processes_that_rewrite_a_file_lose_nothing_of_others(tmp_path: Path) -> None:
-    command, pipe = [sys.executable, "-c", WRITER, str(tmp_path)], subprocess.PIPE
-    writers = [
-        subprocess.Popen([*command, name], text=True, stdin=pipe, stdout=pipe, stderr=pipe) for name in "abcd"
-    ]
-    for writer in writers:
-        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None and writer.stdin.write("go\n")
-        writer.stdin.flush()
-    said = [text for writer in writers for text in writer.communicate(timeout=120)]
-    # One of them may find the file that another has just made, and that is still empty.
-    assert not [line for text in said for line in text.splitlines() if "empty file" not in line]
+    assert at_once(WRITER, *([str(tmp_path), name] for name in "abcd")) == []
     wanted = [b"{}" if version % 3 == 0 else b'{"n":%d}' % version for version in range(10)]
     for number in range(10):
         with Store.open(tmp_path / f"{number}.jsonl") as store:
