@@ -47,13 +47,6 @@ def test_evidence_anywhere_in_a_long_result_is_quoted(where: int) -> None:
             "555-0199",
         ),
         (
-            'get_customer with {"fields": ["all", "of", "them", "and", "their", "orders", "too"], '
-            '"since": "2020-01-01", "customer_id": "C-4411"}',
-            f"{ROWS}\nphone: 555-0199\n{ROWS}",
-            "What is the phone number of customer C-4411?",
-            "555-0199",
-        ),
-        (
             "look_up with {}",
             f"{ROWS}\nabout C-4411\n{ROWS}\nthe phone number is 555-0199\n{ROWS}",
             "phone number of C-4411",

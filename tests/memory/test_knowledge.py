@@ -4,7 +4,6 @@ import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -122,27 +121,14 @@ def test_wrong_arguments_and_damage_are_refused(store: Store, knowledge: Knowled
             knowledge.add_text("x", source=wrong)
     with pytest.raises(InvalidValue, match="neither a file nor a folder"):
         knowledge.add(tmp_path / "nothing")
-    wrong_types: list[Any] = [
-        lambda: knowledge.add_text(b"x", source="a"),  # type: ignore  # pyright: ignore
-        lambda: knowledge.add(None),  # type: ignore  # pyright: ignore
-        lambda: knowledge.remove(None),  # type: ignore  # pyright: ignore
-        lambda: Knowledge("chats.db", "ana"),  # type: ignore  # pyright: ignore
-    ]
-    for call in wrong_types:
-        with pytest.raises(WrongType):
-            call()
+    with pytest.raises(WrongType):
+        knowledge.add_text(b"x", source="a")  # type: ignore  # pyright: ignore
     with pytest.raises(UnknownKey):
         knowledge.chunks("nobody's")
-    key = {"document": "a"}
-    damaged = [
-        (".documents", JSON.encode_item(Note({"source": 1}, extras=key)), StoreDamaged),
-        (".documents", b'{"kind":"message","role":"user","content":"x"}', StoreDamaged),
-        (".documents", b"{}", StoreDamaged),
-    ]
-    for stream, body, fault in damaged:
+    for body in (JSON.encode_item(Note({"source": 1}, extras={"document": "a"})), b"{}"):
         other = MemoryStore()
-        other.append(HERE, [Entry(stream, body)], expected=0)
-        with pytest.raises(fault):
+        other.append(HERE, [Entry(".documents", body)], expected=0)
+        with pytest.raises(StoreDamaged):
             Knowledge(other, "ana").all_chunks()
 
 

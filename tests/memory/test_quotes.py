@@ -20,8 +20,22 @@ from quire.stores import MemoryStore
 from quire.stores.streams import SOURCES
 from tests.memory.talks import built, opened
 
-WORDS = st.lists(st.sampled_from(["a", "bb", "ccc."]), min_size=1, max_size=20).map(" ".join)
-LINES = st.lists(st.tuples(WORDS, st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=12)
+WORDS = st.integers(1, 20) | st.integers(1, 900)
+DRAWN = st.lists(st.tuples(WORDS, st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=30)
+TOKENS = st.integers(0, 120) | st.integers(0, 1_500)
+LIMITS = st.none() | st.integers(1, 20)
+
+
+def quotes(drawn: list[tuple[int, str]]) -> list[Quote]:
+    """Quotes of some words, each of which may be shortened."""
+
+    def shorter(line: str, characters: int) -> str:
+        return line[:characters]
+
+    return [
+        Quote(f"q{nth}", f"a{nth} " * words, heading, nth % 3, nth, (f"q{nth}",), str, shorter=shorter)
+        for nth, (words, heading) in enumerate(drawn)
+    ]
 
 
 def count(item: Item) -> int:
@@ -30,62 +44,27 @@ def count(item: Item) -> int:
     return 3 + len(item.text.split()) + item.text.count("\n")
 
 
-def block(quotes: list[Quote], opening: str = "", limit: int | None = None) -> Quotes:
-    return Quotes(quotes, opening=opening, closing="", limit=limit)
-
-
-def quotes(lines: list[tuple[str, str]]) -> list[Quote]:
-    return [
-        Quote(f"q{nth}", line, heading, nth % 3, nth, (f"q{nth}",), str)
-        for nth, (line, heading) in enumerate(lines)
-    ]
-
-
 @pytest.mark.laws
-@given(LINES, st.sampled_from(["", "From earlier:"]), st.integers(0, 120), st.none() | st.integers(1, 5))
+@given(DRAWN, st.sampled_from(["", "From earlier:"]), TOKENS, LIMITS)
 def test_a_block_is_within_its_tokens_and_names_what_it_quotes(
-    lines: list[tuple[str, str]], opening: str, most: int, limit: int | None
+    drawn: list[tuple[int, str]], opening: str, most: int, limit: int | None
 ) -> None:
-    selected = block(quotes(lines), opening, limit).select(most, count)
+    selected = Quotes(quotes(drawn), opening=opening, closing="", limit=limit).select(most, count)
     assert sum(map(count, selected.items)) <= most or not selected.items
-    assert len(selected) <= (len(lines) if limit is None else limit)
+    assert len(selected) <= (len(drawn) if limit is None else limit)
     named = [one for item in selected.items for one in item.extras[SOURCES]]
     assert {("", one) for one in named} == selected.keys and len(named) == len(selected)
 
 
-def test_a_long_quote_is_shortened_if_there_is_room_for_a_useful_part() -> None:
-    def shorter(line: str, characters: int) -> str:
-        return line[:characters]
-
-    long = Quote("long", "ab " * 900, "", 1.0, 0, (), str, shorter=shorter)
-    others = [Quote(f"q{nth}", f"{nth} a b c", "", 2.0, nth, (), str) for nth in range(30)]
-    for most in range(75, 400, 25):
-        selected = block([long, *others]).select(most, count)
-        assert long.key in selected.keys and sum(map(count, selected.items)) <= most
-        assert selected.reason(long).endswith("quoted in part")
-
-
-LONGER = st.lists(st.tuples(st.integers(1, 900), st.sampled_from(["", "[Monday]", "[Tuesday]"])), max_size=30)
-
-
 @pytest.mark.laws
-@given(LONGER, st.integers(0, 1_500), st.integers(0, 1_500), st.none() | st.integers(1, 20))
+@given(DRAWN, TOKENS, TOKENS, LIMITS)
 def test_what_is_shown_in_few_tokens_is_shown_in_more_and_no_shorter(
-    drawn: list[tuple[int, str]], fewer: int, more: int, limit: int | None
+    drawn: list[tuple[int, str]], one: int, other: int, limit: int | None
 ) -> None:
-    def shorter(line: str, characters: int) -> str:
-        return line[:characters]
-
-    long = [
-        Quote(f"q{nth}", f"a{nth} " * words, heading, nth % 3, nth, (f"q{nth}",), str, shorter=shorter)
-        for nth, (words, heading) in enumerate(drawn)
-    ]
-    small = block(long, "From earlier:", limit).select(min(fewer, more), count)
-    large = {
-        one.key: one.line
-        for one in block(long, "From earlier:", limit).select(max(fewer, more), count).quotes
-    }
-    assert all(large[one.key].startswith(one.line) for one in small.quotes)
+    block = Quotes(quotes(drawn), opening="From earlier:", closing="", limit=limit)
+    small, large = (block.select(most, count) for most in sorted((one, other)))
+    lines = {quote.key: quote.line for quote in large.quotes}
+    assert all(lines[quote.key].startswith(quote.line) for quote in small.quotes)
 
 
 # Hostile texts

@@ -8,7 +8,7 @@ from quire.memory.hits import Hit
 from quire.memory.index import MAX_TERMS, Index
 from quire.memory.leaf import MAX_TEXT_LENGTH, Leaf
 from quire.memory.ranking import Question
-from tests.memory.leaves import DAY, NOW, said
+from tests.memory.leaves import NOW, said
 
 
 def asked(question: str, *texts: str | Leaf) -> Sequence[Hit]:
@@ -55,20 +55,6 @@ def test_named_speaker_is_preferred() -> None:
     texts = [said("I love the sea", 0, speaker="Ben"), said("I love the sea", 9, speaker="Ana")]
     hits = asked("What does Ana love?", *texts)
     assert keys(hits) == ["i9", "i0"] and "said by Ana" in hits[0].reason
-
-
-def test_named_time_is_preferred() -> None:
-    texts = [said("We ate pie", order, at=NOW - order * 30 * DAY, stretch=order) for order in range(4)]
-    hits = asked("What did we eat in September 2023?", *texts)
-    assert keys(hits)[0] == "i2" and "from September 2023" in hits[0].reason
-    hits = asked("What did I do last week?", *texts, said("Went home", 9, at=NOW - 7 * DAY, stretch=9))
-    assert keys(hits)[0] == "i9"
-
-
-def test_question_that_only_names_a_time_finds_what_is_of_it() -> None:
-    texts = [said(f"word{order}", order, at=NOW - 3 * DAY * order) for order in range(9)]
-    hits = asked("And a week ago?", *texts)
-    assert hits and all(abs(NOW - 7 * DAY - hit.leaf.at) <= 4 * DAY for hit in hits)
 
 
 def test_turn_that_asks_does_not_answer_itself() -> None:
@@ -121,9 +107,3 @@ def test_prompt_is_evident_if_it_is_about_the_record(question: str, is_evident: 
     index.put([said(text, order) for order, text in enumerate(CHAT)] + filler)
     found = index.search(Question.of(question, NOW))
     assert found.is_evident is is_evident and (found.hits or not is_evident)
-
-
-def test_ambiguous_date_is_both_days() -> None:
-    texts = [said("A cello came.", nth, at=NOW - nth * DAY, stretch=nth) for nth in range(300)]
-    hits = asked("What came on 5/6/2023?", *texts)
-    assert {int((NOW - hit.leaf.at) / DAY) for hit in hits[:2]} == {162, 192}

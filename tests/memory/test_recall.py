@@ -28,18 +28,6 @@ SEVERAL = [
 ]
 
 
-def test_what_left_the_window_is_quoted_with_day_speaker_and_reason() -> None:
-    session = talk()
-    session.user(ASKED)
-    context = built(session, HELP, History(), Recall(limit=2))
-    block = quoted(context)
-    assert "user: The word for the locker is heliotrope." in block
-    assert block.splitlines()[2].startswith("[") and "20" in block.splitlines()[2]
-    entry = context.receipt.explain(session.view()[0])
-    assert (entry.section, entry.fate) == ("recall", "shown") and "locker" in entry.reason
-    assert ASKED in texts(context)[-2]
-
-
 def test_a_block_names_the_items_that_it_quotes() -> None:
     session = talk()
     session.append(ToolCall("c1", "open_locker", "{}"), ToolResult("c1", "open_locker", "the locker is open"))

@@ -30,13 +30,6 @@ def test_wishes_in_code_and_in_quotations_are_not_of_the_user() -> None:
     assert [one.sentence for one in wishes_in(pasted)] == ["Never use tabs."]
 
 
-def test_the_clause_that_says_it_is_known() -> None:
-    phrases = [*wishes_in("Thanks. I'm off to Kyoto, and I prefer trains, so can you look one up? Bye.")]
-    assert [tuple(one) for one in phrases] == [
-        ("I'm off to Kyoto, and I prefer trains, so can you look one up?", "I prefer trains", 1)
-    ]
-
-
 def held(session: Session, store: MemoryStore) -> list[str]:
     return [wish.text for wish in Memory.of(store, "ana").wishes(session.place.conversation)]
 

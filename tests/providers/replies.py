@@ -1,7 +1,7 @@
 """One reply on all wires: as a whole response, and as the events of a stream cut into pieces."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +27,12 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a model thought, said and called."""
+    """What a model thought, said and called; `cut` is its text in the pieces of a stream."""
 
     thought: str = ""
     text: str = ""
     calls: tuple[Call, ...] = ()
+    cut: tuple[str, ...] = ()
 
 
 _texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
@@ -40,7 +41,7 @@ _calls = st.lists(st.tuples(st.sampled_from(("look", "find")), _arguments), max_
     lambda calls: tuple(Call(f"c{place}", *call) for place, call in enumerate(calls))
 )
 FULL = Reply("hm", "Well, I look. 😀", (Call("c0", "look", {"q": "x"}), Call("c1", "find", {})))
-drawn_replies = st.builds(Reply, _texts, _texts, _calls)
+drawn_replies = st.builds(Reply, _texts, _texts, _calls, st.just(()))
 
 
 def pieces(text: str, size: int) -> Iterator[str]:
@@ -56,6 +57,11 @@ def whole(wire: str, reply: Reply, model: str | None = None) -> Json:
 def events(wire: str, reply: Reply, size: int = 3, model: str | None = None) -> list[Json]:
     """The reply as the events of a stream, its texts cut into pieces."""
     return list(_EVENTS[wire](whole(wire, reply, model), reply, size))
+
+
+def said(reply: Reply, size: int) -> Sequence[str]:
+    """The text of a reply in pieces."""
+    return reply.cut or tuple(pieces(reply.text, size))
 
 
 # --- Chat Completions
@@ -81,7 +87,7 @@ def _chat_events(body: Json, reply: Reply, size: int) -> Iterator[Json]:
 
     message = body["choices"][0]["message"]
     yield from (chunk({"reasoning_content": piece}) for piece in pieces(reply.thought, size))
-    yield from (chunk({"content": piece}) for piece in pieces(reply.text, size))
+    yield from (chunk({"content": piece}) for piece in said(reply, size))
     for index, call in enumerate(message["tool_calls"]):
         begun = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
         yield chunk({"tool_calls": [begun]})
@@ -124,7 +130,7 @@ def _responses_events(response: Json, reply: Reply, size: int) -> Iterator[Json]
         yield {"type": "response.output_item.added", "output_index": index, "item": begun}
         arguments = item.get("arguments", "")
         kind, name, text, cut = {
-            "message": ("output_text", "text", reply.text, pieces(reply.text, size)),
+            "message": ("output_text", "text", reply.text, said(reply, size)),
             "function_call": ("function_call_arguments", "arguments", arguments, pieces(arguments, size)),
             "reasoning": ("reasoning_summary_text", "", "", pieces(reply.thought, size)),
         }[item["type"]]
@@ -165,7 +171,7 @@ def _messages_events(message: Json, reply: Reply, size: int) -> Iterator[Json]:
         yield {"type": "content_block_start", "index": index, "content_block": begun}
         text = json.dumps(block["input"]) if block.get("input") else ""
         kind, name, cut = {
-            "text": ("text_delta", "text", pieces(reply.text, size)),
+            "text": ("text_delta", "text", said(reply, size)),
             "thinking": ("thinking_delta", "thinking", pieces(reply.thought, size)),
             "tool_use": ("input_json_delta", "partial_json", pieces(text, size)),
         }[block["type"]]
@@ -198,7 +204,7 @@ def _gemini_events(body: Json, reply: Reply, size: int) -> Iterator[Json]:
         return {"candidates": [{"content": content}], "modelVersion": body["modelVersion"]}
 
     for part in body["candidates"][0]["content"]["parts"]:
-        cut = pieces(reply.thought, size) if "thought" in part else pieces(reply.text, size)
+        cut = pieces(reply.thought, size) if "thought" in part else said(reply, size)
         yield from (chunk({**part, "text": piece}) for piece in cut) if "text" in part else (chunk(part),)
     yield {**body, "candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP"}]}
 
