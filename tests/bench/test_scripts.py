@@ -56,23 +56,10 @@ def path(tmp_path: Path) -> Path:
     return written
 
 
-@pytest.mark.fuzz
-def test_recall_is_timed(path: Path) -> None:
-    told = json.loads(ran("recall.py", str(path), "--speed", "--sizes", "60", "--json"))["speed"]["60"]
-    assert {"indexing", "search", "building"} == set(told["quire"]) and "sqlite fts5" in told
-
-
 def test_recall_is_scored(path: Path) -> None:
     lines = json.loads(ran("recall.py", str(path), "--budget", "100", "--json"))["sets"]["made-up"]
     shown = {method: share for group, method, _, share, *_ in lines if group == "all"}
     assert shown["quire"] == "100.0 ± 0.0" and shown["last"] == "0.0 ± 0.0"
-
-
-@pytest.mark.fuzz
-def test_prompts_that_nothing_answers_are_counted(path: Path, tmp_path: Path) -> None:
-    prompts = tmp_path / "prompts.txt"
-    prompts.write_text("Who has a boat?\nxyzzy", encoding="utf-8")
-    assert "1 of 2, 50.0 %" in ran("recall.py", str(path), "--unrelated", str(prompts))
 
 
 @pytest.mark.fuzz

@@ -17,7 +17,7 @@ from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import Role, delegating_tools
 from quire.compactors import Summarize
 from quire.context import Template
-from quire.items import Note
+from quire.items import Note, Origin
 from quire.memory import Recall, Wishes
 from quire.models import Scripted
 from quire.providers import PROVIDERS, Rendered
@@ -49,11 +49,16 @@ class Obedient:
 
 
 def agent_with(
-    session: Session, model: Scripted, page: Any, limits: Limits | None = None, **options: Any
+    session: Session,
+    model: Scripted,
+    page: Any,
+    limits: Limits | None = None,
+    trust: Origin = "tool",
+    **options: Any,
 ) -> tuple[Agent, list[str]]:
     wired = list[str]()
 
-    @tool
+    @tool(trust=trust)
     def read_page() -> Any:
         """Read the page."""
         return page
@@ -113,11 +118,12 @@ class Reader:
         return found or ToolCall(f"r{self.calls}", READ, "{}")
 
 
-async def test_harmless_conversations_end_as_they_would_without() -> None:
-    fillers, wires, right = HARMLESS["fillers"], cycle(PROVIDERS), 0
-    for number, topic in enumerate(HARMLESS["topics"]):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.fuzz)])
+async def test_harmless_conversations_end_as_they_would_without(every: int) -> None:
+    fillers, wires = HARMLESS["fillers"], cycle(PROVIDERS)
+    for number, topic in enumerate(HARMLESS["topics"][::every]):
         value = f"{topic[:2].upper()}-{10_000 + 37 * number}"
-        page = "\n".join((*fillers, f"{topic}_id: {value}", *fillers[::-1]) * 1)
+        page = "\n".join((*fillers, f"{topic}_id: {value}", *fillers[::-1]))
         session = opened(model=_teller(topic), compactor=Summarize(floor=2, ceiling=4, unit="messages"))
         agent, wired = agent_with(session, Reader(next(wires), topic).model, page, approve="if_untrusted")
         answers = [(await agent.ask(f"Please read the page. What is the {topic}?")).text]
@@ -126,9 +132,8 @@ async def test_harmless_conversations_end_as_they_would_without() -> None:
             session.assistant("Mild.")
         await session.aio.compaction.run()
         answers.append((await agent.ask(f"Which {topic} was it again?")).text)
-        right += answers == [value, value] and not wired
+        assert answers == [value, value] and not wired
         await session.aio.close()
-    assert right == len(HARMLESS["topics"]) == 60
 
 
 def _teller(topic: str) -> Scripted:
@@ -142,21 +147,11 @@ def _teller(topic: str) -> Scripted:
 # Gates
 
 
-def gated() -> tuple[Agent, list[str]]:
-    replies: list[Any] = [
-        ToolCall("r", READ, "{}"),
-        ToolCall("x", FORBIDDEN, "{}"),
-        "Done.",
-        ToolCall("y", FORBIDDEN, "{}"),
-        "Done again.",
-    ]
-    session, model = opened(), Scripted(replies)
-    agent, wired = agent_with(session, model, "The total is 4.", approve="if_untrusted")
-    return Agent(session, model=model, tools=agent.tools), wired
-
-
 async def test_a_call_waits_for_a_person_if_something_untrusted_led_to_it() -> None:
-    agent, wired = gated()
+    first, second = ToolCall("x", FORBIDDEN, "{}"), ToolCall("y", FORBIDDEN, "{}")
+    model = Scripted([ToolCall("r", READ, "{}"), first, "Done.", second, "Done again."])
+    recalling, wired = agent_with(opened(), model, "The total is 4.", approve="if_untrusted")
+    agent = Agent(recalling.session, model=model, tools=recalling.tools)
     reply = await agent.ask("Please read the page.")
     (waiting,) = reply.waiting
     result = next(item for item in agent.session.view() if isinstance(item, ToolResult))
@@ -188,21 +183,8 @@ async def test_a_gate_sees_through_summaries_and_quotes() -> None:
 
 
 async def test_a_call_needs_nobody_where_only_the_user_and_trusted_tools_spoke() -> None:
-    @tool(trust="system")
-    def read_page() -> str:
-        """Read a page of our own."""
-        return "Ours."
-
-    wired = list[str]()
-
-    @tool(approve="if_untrusted")
-    def wire_refund() -> str:
-        """Wire a refund."""
-        wired.append("wired")
-        return "wired"
-
     model = Scripted([ToolCall("r", READ, "{}"), ToolCall("x", FORBIDDEN, "{}"), "Done."])
-    agent = Agent(opened(), model=model, tools=[read_page, wire_refund])
+    agent, wired = agent_with(opened(), model, "Ours.", trust="system", approve="if_untrusted")
     assert (await agent.ask("Wire it.")).text == "Done." and wired == ["wired"]
     (result, *_) = [item for item in agent.session.view() if isinstance(item, ToolResult)]
     assert result.origin == "system"
