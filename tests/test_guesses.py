@@ -287,10 +287,10 @@ def test_what_is_no_item_is_answered_with_the_line_that_records_it(given: Any, c
         *(
             ("claude", "anthropic"),
             ("google", "gemini"),
-            ("openai_chat", "openai"),
-            ("openai-chat", "openai"),
+            ("vertexai", "gemini"),
+            ("responses", "openai-responses"),
         ),
-        *(("gpt-5.6", "openai"), ("responses", "openai-responses"), ("vertexai", "gemini")),
+        *(("openai_chat", "openai"), ("openai-chat", "openai"), ("gpt-5.6", "openai")),
     ],
 )
 def test_a_provider_by_another_name_is_recognised(name: str, meant: str) -> None:

@@ -84,16 +84,7 @@ def test_ids_sort_in_the_order_in_which_they_were_made_and_follow_the_clock() ->
     made = many_ids(20_000)
     assert made == sorted(set(made)) and all(len(one) == 28 for one in made)
     made = list[str]()
-    for at in (
-        -99_999_999_999.0,
-        -3.5,
-        0.0,
-        0.001,
-        1.0,
-        1_700_000_000.0,
-        1_700_000_000.001,
-        99_999_999_999.0,
-    ):
+    for at in (-99_999_999_999.0, -3.5, 0.0, 0.001, 1_700_000_000.0, 1_700_000_000.001, 99_999_999_999.0):
         with use_clock(lambda at=at: at):  # type: ignore[misc]
             made += many_ids(1_000)
     assert made == sorted(set(made))

@@ -345,15 +345,6 @@ def test_tools_are_sorted_and_names_fit_the_wire() -> None:
         assert names[0] == "b" and made.names == {names[1]: "look up!", names[2]: "x" * 200}
 
 
-def test_what_else_names_a_property_with_an_alias_is_refused_on_that_wire() -> None:
-    pointers = {"$ref": "#"}, {"$ref": "#/properties/$a"}
-    schemas = [an_object(**{"$a": TEXT, "b": pointer}) for pointer in pointers]
-    for schema in (*schemas, {**an_object(**{"$a": TEXT}), "if": {"required": ["$a"]}}):
-        with pytest.raises(InvalidValue, match=r"tool 'f', input_schema\..*(\$ref|if): "):
-            rendered("anthropic", {"name": "f", "parameters": schema})
-        assert sent("openai", schema) == sent("gemini", schema) == (schema, "")
-
-
 # --- tools of providers ----------------------------------------------------------------------------------
 
 NATIVE: list[tuple[str, Json]] = [
@@ -391,15 +382,6 @@ def test_tools_of_two_services_may_have_one_name_and_two_of_one_request_may_not(
     assert [len(tools_in(rendered(wire, *searches))) for wire in WIRES] == [0, 1, 1, 0]
     with pytest.raises(InvalidValue, match="two tools are called 'web_search'"):
         rendered("anthropic", searches[1], {"name": "web_search"})
-
-
-def test_calls_without_tools_have_definitions_that_are_not_to_be_called() -> None:
-    history: list[Item] = [*ASKED, ToolCall("a", "look at"), ToolResult("a", "look at", "A")]
-    made = PROVIDERS["anthropic"].render(history)
-    (tool,), call = made.payload["tools"], made.payload["messages"][1]["content"][0]
-    assert tool["name"] == call["name"] and tool["input_schema"] == an_object()
-    assert made.payload["tool_choice"] == {"type": "none"}
-    assert changes(made) == ["name_renamed", "tools_added"]
 
 
 # --- readings are shared ---------------------------------------------------------------------------------

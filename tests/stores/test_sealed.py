@@ -40,12 +40,6 @@ def test_what_is_stored_is_an_item_of_an_unknown_kind(inside: Store, sealed: Sto
     assert [stored.body for stored in sealed.read(HERE)] == [BODY, BODY]
 
 
-@pytest.mark.parametrize("body", [b"{}", b"", b"\xff\x00", b"[1]", b'{"kind":"x","id":5}', b"[" * 5000])
-def test_any_bytes_come_back(sealed: Store, body: bytes) -> None:
-    sealed.append(HERE, [Entry("main", body)], expected=2)
-    assert sealed.read(HERE)[2].body == body
-
-
 @pytest.mark.parametrize("name", STORES)
 def test_an_append_with_another_key_is_refused_before_anything_is_written(name: str) -> None:
     with kept(name) as held:

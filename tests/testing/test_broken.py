@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent / "broken"
 LAWS = {
     "SwallowsConflicts": (
         "test_concurrent_writers_lose_nothing_and_duplicate_nothing",
-        "entries were appended, and",
+        "entries were appended",
     ),
     "LosesAppends": (
         "test_an_append_that_expects_another_version_conflicts_and_adds_nothing",
@@ -19,14 +19,8 @@ LAWS = {
     ),
     "IgnoresCase": ("test_nothing_of_one_scope_is_readable_from_another", "ana/q3 was read at Ana/q3"),
     "ReplacesHalf": ("test_wrong_arguments_are_refused_and_change_nothing", "a refused call changed entries"),
-    "KeepsWhatWasReplaced": (
-        "test_scrubbed_content_is_in_no_file",
-        "files have content that was replaced or removed",
-    ),
-    "KeepsStaleCheckpoints": (
-        "test_replaced_and_removed_entries_are_gone_for_every_opening",
-        "a checkpoint outlives the entries that it was made from",
-    ),
+    "KeepsWhatWasReplaced": ("test_scrubbed_content_is_in_no_file", "content that was replaced or removed"),
+    "KeepsStaleCheckpoints": ("test_replaced_and_removed_entries_are_gone_for_every_opening", "a checkpoint"),
     "ForgetsAtRestart": (
         "test_it_behaves_like_a_dictionary_of_lists",
         "TestForgetsAtRestart.is_lasting = False",
@@ -35,10 +29,7 @@ LAWS = {
     "HidesQuestions": ("test_compacting_twice_changes_nothing", "is the last message of the user"),
     "PromisesTooMuch": ("test_a_plan_does_exactly_what_it_says", "plan.after is"),
     "DoesNothing": ("test_it_has_a_plan_for_some_history", "has no plan for any of"),
-    "NewIds": (
-        "test_the_same_ask_gets_the_same_items",
-        "new ids returns other items to the same ask, with another ",
-    ),
+    "NewIds": ("test_the_same_ask_gets_the_same_items", "new ids returns other items to the same ask"),
     "EmptiesThePool": ("test_an_ask_is_not_changed", "changed its ask"),
     "StaticClock": (
         "test_a_static_section_never_changes_and_a_slow_one_only_grows",

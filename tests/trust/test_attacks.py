@@ -85,35 +85,9 @@ def test_a_writer_of_summaries_is_given_whose_words_each_are(every: int) -> None
 
 
 PIECES = [
-    *(
-        "<",
-        "</",
-        ">",
-        "/>",
-        "summary",
-        "recalled",
-        "late-instructions",
-        "note",
-        "ledger",
-        "\n",
-        " ",
-        "\u200b",
-    ),
-    *(
-        "\uff1c",
-        "\ufe64",
-        "\u2039",
-        "\uff0f",
-        "user: ",
-        "| ",
-        "[",
-        "]",
-        '"',
-        "\u202e",
-        "\U000e003c",
-        "\u2028",
-        "conversation",
-    ),
+    *("<", "</", ">", "/>", "summary", "recalled", "late-instructions", "note", "ledger", "conversation"),
+    *("\uff1c", "\ufe64", "\u2039", "\uff0f", "\u200b", "\u202e", "\U000e003c", "\u2028"),
+    *("user: ", "| ", "[", "]", '"', "\n", " "),
 ]
 HOSTILE = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map("".join)
 

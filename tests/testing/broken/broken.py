@@ -7,7 +7,7 @@ from typing import Any
 
 from quire.compactors import Plan, Room
 from quire.items import Hide, Message, Note, Span, ToolCall
-from quire.providers import PROVIDERS, CachePlan, Rendered
+from quire.providers import PROVIDERS, Rendered
 from quire.sections import Ask, Content, Settings
 from quire.state import View, truncate
 from quire.stores import Entry, MemoryStore, Opening, Place, Store, Stored
@@ -169,17 +169,9 @@ class Drops:
     parse, stream = PROVIDERS["openai"].parse, PROVIDERS["openai"].stream
     read_history, check = PROVIDERS["openai"].read_history, PROVIDERS["openai"].check
 
-    def render(
-        self,
-        items: Sequence[Any],
-        *,
-        model: str | None = None,
-        tools: Sequence[Any] = (),
-        plan: CachePlan | None = None,
-        strict: bool = False,
-    ) -> Rendered:
+    def render(self, items: Sequence[Any], **options: Any) -> Rendered:
         kept = [item for item in items if not isinstance(item, Note) and not getattr(item, "is_error", False)]
-        return PROVIDERS["openai"].render(kept, model=model, tools=tools, plan=plan, strict=strict)
+        return PROVIDERS["openai"].render(kept, **options)
 
 
 class Numbers(Drops):
@@ -188,16 +180,8 @@ class Numbers(Drops):
     name = "numbers"
     made = 0
 
-    def render(
-        self,
-        items: Sequence[Any],
-        *,
-        model: str | None = None,
-        tools: Sequence[Any] = (),
-        plan: CachePlan | None = None,
-        strict: bool = False,
-    ) -> Rendered:
-        rendered = PROVIDERS["openai"].render(items, model=model, tools=tools, plan=plan, strict=strict)
+    def render(self, items: Sequence[Any], **options: Any) -> Rendered:
+        rendered = PROVIDERS["openai"].render(items, **options)
         self.made += 1
         return replace(rendered, shared={**rendered.shared, "user": str(self.made)})
 
