@@ -284,13 +284,9 @@ def test_what_is_no_item_is_answered_with_the_line_that_records_it(given: Any, c
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        *(
-            ("claude", "anthropic"),
-            ("google", "gemini"),
-            ("vertexai", "gemini"),
-            ("responses", "openai-responses"),
-        ),
+        *(("claude", "anthropic"), ("google", "gemini"), ("vertexai", "gemini")),
         *(("openai_chat", "openai"), ("openai-chat", "openai"), ("gpt-5.6", "openai")),
+        ("responses", "openai-responses"),
     ],
 )
 def test_a_provider_by_another_name_is_recognised(name: str, meant: str) -> None:
