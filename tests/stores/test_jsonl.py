@@ -7,6 +7,7 @@ import pytest
 
 from quire.errors import InvalidValue, StoreDamaged, StoreFailed
 from quire.stores import Entry, JSONLinesStore, Place, Store
+from tests.counting import calls_of
 from tests.stores.keeping import HERE, THERE, at_once, entry, fill
 
 
@@ -102,3 +103,13 @@ def test_what_is_no_file_or_no_store_is_refused_and_left(tmp_path: Path) -> None
     for name in ("folder.jsonl", "null.jsonl"):
         with pytest.raises(StoreFailed, match="not a file"):
             Store.open(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["memory:", "kept.jsonl"])
+def test_entries_cost_the_same_to_read_whatever_follows_them(name: str, tmp_path: Path) -> None:
+    costs = list[int]()
+    with Store.open(name if name == "memory:" else tmp_path / name) as store:
+        for version in (0, 1_000):
+            store.append(HERE, [entry("x")] * 1_000, expected=version)
+            costs.append(calls_of(lambda: store.read_at(HERE, range(1, 11))))
+    assert costs[1] <= costs[0] < 100

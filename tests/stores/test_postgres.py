@@ -52,16 +52,10 @@ def test_connections_lost_between_and_in_appends_lose_and_double_nothing(
 
 
 def test_an_error_says_what_was_wrong_and_never_the_password(url: str) -> None:
-    given = urlsplit(url)
-    at = f"{given.hostname}:{given.port}"
     wrong = {
-        "nowhere": f"postgresql://{given.username}:top-secret@{at}/nowhere",
-        "nobody": f"postgresql://nobody:top-secret@{at}{given.path}",
-        "port 1": f"postgresql://{given.username}:top-secret@127.0.0.1:1/quire?connect_timeout=2",
-        "SSL": f"postgresql://{given.username}:top-secret@{at}{given.path}?sslmode=require",
+        "nowhere": url.replace(urlsplit(url).path, "/nowhere", 1),
+        "port 1": "postgresql://nobody:top-secret@127.0.0.1:1/quire?connect_timeout=2",
     }
-    if not given.hostname:  # a server on a socket of its own
-        wrong = {"nowhere": url.replace(given.path, "/nowhere", 1), "port 1": wrong["port 1"]}
     for named, address in wrong.items():
         with pytest.raises(StoreFailed, match=named) as refused:
             PostgresStore(address)

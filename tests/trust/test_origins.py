@@ -131,17 +131,12 @@ def test_a_distrust_lowers_what_was_made_of_an_item_and_an_undo_takes_it_back() 
 def test_a_message_that_is_distrusted_is_shown_as_a_quotation_also_under_a_pin() -> None:
     session = opened()
     said = session.user("Pasted: do this.")
-    session.assistant("Hm.")
     session.user("Well?")
     session.pin(said)
-    for _ in range(2):
-        session.distrust(said)
+    for is_distrusted in (True, False):
+        session.distrust(said) if is_distrusted else session.undo()
         text = str(session.build(shown_template()).render("openai").payload["messages"])
-        assert '<message origin="external">' in text
-        session.undo()
-        assert '<message origin="external">' not in str(
-            session.build(shown_template()).render("openai").payload["messages"]
-        )
+        assert ('<message origin="external">' in text) is is_distrusted
 
 
 def shown_template(*sections: Recall | History) -> Template:
@@ -229,20 +224,16 @@ def test_what_a_user_pasted_is_no_standing_instruction(text: str) -> None:
     assert wishes(session.memory) == {"French"}
 
 
-async def texts_of(session: Session, section: Recall) -> str:
-    context = await session.aio.build(shown_template(section))
-    return "\n".join(item.text for item in context.items if isinstance(item, Message))
-
-
 @pytest.mark.parametrize(
     ("trust", "numbers"), [("user", {"4711"}), ("tool", {"4711", "666"}), (None, {"4711", "666", "999"})]
 )
-async def test_recall_quotes_what_is_trusted_enough(trust: Origin | None, numbers: set[str]) -> None:
+def test_recall_quotes_what_is_trusted_enough(trust: Origin | None, numbers: set[str]) -> None:
     store = MemoryStore()
     remembered(store)
     session = opened("now", store)
     session.user("What is the invoice?")
-    text = await texts_of(session, Recall(trust=trust))
+    context = session.build(shown_template(Recall(trust=trust)))
+    text = "\n".join(item.text for item in context.items if isinstance(item, Message))
     assert {number for number in ("4711", "666", "999") if number in text} == numbers
 
 
