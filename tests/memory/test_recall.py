@@ -17,7 +17,6 @@ from quire.memory.index import Index
 from quire.sections import History, Input, Instructions
 from quire.session import Session
 from quire.stores import MemoryStore, Store
-from quire.stores.streams import SOURCES
 from quire.tokens import counter_for
 from tests.memory.talks import built, opened, quoted, talk, texts
 
@@ -26,18 +25,6 @@ ASKED = "Which word opens the locker?"
 SEVERAL = [
     tiers for many in (2, 3, 4) for tiers in permutations(get_args(Tier), many) if "knowledge" in tiers
 ]
-
-
-def test_a_block_names_the_items_that_it_quotes() -> None:
-    session = talk()
-    session.append(ToolCall("c1", "open_locker", "{}"), ToolResult("c1", "open_locker", "the locker is open"))
-    first = session.view()[0]
-    session.user(ASKED)
-    known = {item.id for item in session.view()}
-    for recall in (Recall(), Recall("episodes", tokens=2_000)):
-        context = built(session, HELP, recall, window=4_000)
-        (block,) = [item for item in context.items if item.id.startswith("recall/")]
-        assert first.id in block.extras[SOURCES] and known.issuperset(block.extras[SOURCES])
 
 
 def test_a_call_comes_back_with_its_result() -> None:

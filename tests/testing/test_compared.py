@@ -1,7 +1,6 @@
 """`compare`: where a model calls something else after a compaction."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,6 @@ from quire.errors import InvalidValue
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import Scripted
 from quire.providers import Rendered
-from quire.session import Session
 from quire.testing import compare
 
 FACT = "The password of the door is swordfish."
@@ -36,7 +34,7 @@ def remembering(request: Rendered) -> str | ToolCall:
     return ToolCall("c1", "open", '{"code":"swordfish"}') if seen else "Which code?"
 
 
-def test_a_lost_fact_is_a_difference_and_a_room_for_all_is_none(tmp_path: Path) -> None:
+def test_a_lost_fact_is_a_difference_and_a_room_for_all_is_none() -> None:
     model, items = Scripted(remembering), conversation()
     with_all = compare(items, TruncateOldest(), model=model, budget=16_000)
     assert (with_all.requests, with_all.changed, with_all.differences) == (15, 0, ()) and not model.requests
@@ -45,9 +43,6 @@ def test_a_lost_fact_is_a_difference_and_a_room_for_all_is_none(tmp_path: Path) 
     assert lost.compactions and one.number == 14 and one.before == items[-4].id
     assert str(one) == 'request 14: open({"code":"swordfish"}) → \'Which code?\''
     assert one.compacted is not None and one.compacted.tokens <= 700 < one.whole.tokens
-    session = Session.open("ana/door", store=tmp_path / "chats.db")
-    session.append(*items)
-    assert compare(session, TruncateOldest(), model=model, budget=700) == lost
 
 
 def test_a_summary_is_written_and_what_it_says_counts() -> None:

@@ -46,21 +46,12 @@ def test_by_weight_to_the_last_token(window: int, weights: list[int]) -> None:
         assert abs(granted[str(place)] - window * weight / sum(weights)) < 1
 
 
-def test_what_one_does_not_need_goes_to_the_others() -> None:
+def test_minimums_go_first_and_in_order_then_weights_share_what_others_do_not_need() -> None:
     shares = {"history": Share(minimum=200, weight=3), "notes": Share(maximum=150), "recall": Share()}
-    budget = Budget(window=1000, reserve=100, shares=shares)
-    assert budget.available == 900
     asked = {"history": 10_000, "notes": 10_000, "recall": 20}
+    assert Budget(window=1_000, reserve=100).available == 900
     assert share_out(900, asked, shares) == {"history": 730, "notes": 150, "recall": 20}
-    assert share_out(900, {}, shares) == {}
-
-
-def test_without_weight_a_section_gets_its_minimum_alone() -> None:
     assert share_out(100, {"a": 100}, {"a": Share(minimum=10, weight=0)}) == {"a": 10}
-
-
-def test_where_there_is_not_room_for_all_minimums_they_go_in_order() -> None:
-    shares = {name: Share(minimum=6) for name in "abc"}
-    asked = {"a": 9, "b": 9, "c": 9}
-    assert share_out(10, asked, shares) == {"a": 6, "b": 4, "c": 0}
-    assert share_out(0, asked, shares) == {"a": 0, "b": 0, "c": 0}
+    narrow = {name: Share(minimum=6) for name in "abc"}
+    assert share_out(10, dict.fromkeys("abc", 9), narrow) == {"a": 6, "b": 4, "c": 0}
+    assert share_out(0, dict.fromkeys("abc", 9), narrow) == {"a": 0, "b": 0, "c": 0}

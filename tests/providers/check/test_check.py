@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anthropic.types import Message
+from anthropic.types import ThinkingBlock, ToolUseBlock
 from google.genai import types
 from openai.types.chat import ChatCompletionMessage
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputText, ResponseReasoningItem
 
 from quire.providers import PROVIDERS, RULES, assert_valid, check, schema_errors
 
@@ -91,21 +91,9 @@ def test_the_plugin_has_a_fixture(pytester: pytest.Pytester) -> None:
 
 
 def anthropic(*after: Json) -> Any:
-    answer = {
-        "id": "m",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-opus-4-8",
-        "stop_reason": "tool_use",
-        "stop_sequence": None,
-        "content": [
-            {"type": "thinking", "thinking": "Look.", "signature": "c2ln"},
-            {"type": "text", "text": "I look."},
-            {"type": "tool_use", "id": "t1", "name": "look", "input": {"town": None}},
-        ],
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-    }
-    return [ASK, {"role": "assistant", "content": Message.model_validate(answer).content}, *after]
+    thinking = ThinkingBlock(type="thinking", thinking="Look.", signature="c2ln")
+    use = ToolUseBlock(type="tool_use", id="t1", name="look", input={"town": None})
+    return [ASK, {"role": "assistant", "content": [thinking, use]}, *after]
 
 
 def openai(*after: Json) -> Any:
@@ -137,15 +125,7 @@ TOWN = types.Schema(type=types.Type.OBJECT, properties={"town": types.Schema(typ
 LOOK = types.Tool(function_declarations=[types.FunctionDeclaration(name="look", parameters=TOWN)])
 CONTENT = types.Content(role="user", parts=[types.Part(text="q")])
 IMAGE = types.Part.from_bytes(data=b"\xff\xd8\xff\xe0\x00\x10JFIF", mime_type="image/jpeg")
-OUTPUT = ResponseOutputMessage.model_validate(
-    {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [{"type": "output_text", "text": "hi", "annotations": []}],
-    }
-)
+SAID = ResponseOutputText(type="output_text", text="hi", annotations=[])
 RESULT = types.Part.from_function_response(name="look", response={"r": 1})
 ANTHROPIC_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "r"}
 OBJECTS: dict[str, tuple[str, Any, list[str]]] = {
@@ -158,7 +138,7 @@ OBJECTS: dict[str, tuple[str, Any, list[str]]] = {
     ),
     "parts of a message": (
         "openai-responses",
-        [ASK, {"type": "message", "role": "assistant", "content": OUTPUT.content, "id": "msg_1"}, NEVER_MIND],
+        [ASK, {"type": "message", "role": "assistant", "content": [SAID], "id": "msg_1"}, NEVER_MIND],
         [],
     ),
     "parts of a content": ("gemini", gemini({"role": "user", "parts": [RESULT]}), []),
