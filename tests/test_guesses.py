@@ -17,19 +17,7 @@ import msgspec
 import pytest
 
 import quire
-from quire import (
-    Agent,
-    Budget,
-    Message,
-    Model,
-    Note,
-    Session,
-    Template,
-    ToolCall,
-    ToolResult,
-    counter_for,
-    tool,
-)
+from quire import Agent, Budget, Message, Model, Note, Session, Template, ToolCall, ToolResult, tool
 from quire.agent import Limits
 from quire.agent.reply import Reply
 from quire.compactors import ClearToolResults, Offload, Summarize, TruncateOldest
@@ -92,7 +80,7 @@ def names() -> dict[str, Any]:
         **{kind.__name__: kind for kind in (Budget, Message, Model, Note, Session, Template, ToolCall)},
         **{kind.__name__: kind for kind in (Limits, ClearToolResults, Offload, Summarize, TruncateOldest)},
         **{kind.__name__: kind for kind in (Recall, Custom, History, Instructions, Caps, Share, ToolResult)},
-        **{"tool": tool, "counter_for": counter_for, "provider_for": provider_for},
+        **{"tool": tool, "counter_for": quire.counter_for, "provider_for": provider_for},
     }
 
 

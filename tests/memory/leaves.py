@@ -12,13 +12,8 @@ NOW = 1_700_000_000.0
 DAY = 86_400.0
 _WORDS = "car vehicle dog puppy bought Ana Ben yesterday last week the of Berlin 7 November 2023 why"
 QUESTIONS = [
-    "vehicle",
-    "Which dog did Ana buy last week?",
-    "What did Ana buy on 7 November 2023?",
-    "When was Ben in Berlin?",
-    "the of",
-    "",
-    "数据库",
+    *("Which dog did Ana buy last week?", "What did Ana buy on 7 November 2023?", "When was Ben in Berlin?"),
+    *("vehicle", "the of", "", "数据库"),
 ]
 KINDS: list[Kind] = ["said", "done", "note", "document"]
 _SOURCES, _TRANSCRIPTS, _KEYS = ["one", "two"], ["main", "side"], [f"k{nth}" for nth in range(9)]

@@ -14,9 +14,10 @@ from quire.memory.follower import Follower
 from quire.memory.index import Index
 from quire.memory.knowledge import Knowledge
 from quire.session import Session
-from quire.stores import Entry, LogVersion, MemoryStore, Place, Store, Stored
+from quire.stores import Entry, MemoryStore, Place, Store
 from tests.memory.leaves import restarted
 from tests.memory.talks import opened
+from tests.session.opened import watch
 
 WORDS = ["heliotrope", "marmalade", "quicksilver", "bergamot", "tamarind", "verdigris"]
 Work = Callable[[Store], None]
@@ -122,30 +123,19 @@ def test_what_another_process_wrote_forgot_and_removed_is_followed(tmp_path: Pat
 
 
 def test_only_what_changed_is_looked_at() -> None:
-    class Counting(MemoryStore):
-        looks = 0
-
-        def read(self, place: Place, *, after: int = 0) -> list[Stored]:
-            self.looks += 1
-            return super().read(place, after=after)
-
-        def conversations(self, scope: str) -> dict[str, LogVersion]:
-            self.looks += 1
-            return super().conversations(scope)
-
-    store = Counting()
+    store, looks = MemoryStore(), list[str]()
     sessions = [opened(f"ana/{word}", store) for word in WORDS]
     for session in sessions:
         session.user("hello there")
     memory = Memory(store, "ana")
     memory.catch_up()
     sessions[0].user("hello again")
-    store.looks = 0
+    watch(store, lambda step, _: looks.append(step), ("read", "conversations"))
     memory.catch_up()
-    assert store.looks <= 2, "other conversations are looked at"
-    store.looks = 0
+    assert len([look for look in looks if look.startswith("before")]) <= 2, "others are looked at"
+    looks.clear()
     memory.catch_up()
-    assert not store.looks, "the scope is looked at although nothing is new"
+    assert not looks, "the scope is looked at although nothing is new"
 
 
 def test_a_result_joins_its_call_however_late_it_comes() -> None:

@@ -6,11 +6,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from quire.memory.index import Index
 from quire.session import Session, erase_scopes
 from quire.stores import PostgresStore, Store
 from quire.stores.salvage import salvage
+from tests.session.opened import watch
 from tests.stores.server import database
 
 SECRET = b"heliotrope"
@@ -97,23 +97,15 @@ def run(code: str, *arguments: str) -> "subprocess.Popen[bytes]":
 # Opening and saving
 
 
-def test_snapshot_finds_what_the_log_does_without_reading_it(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_snapshot_finds_what_the_log_does_without_reading_it(address: str) -> None:
     with Store.open(address) as store:
         session = talk(store)
         whole = read_from_log(store)
         assert answers(Memory(store, "ana")) == whole
     with Store.open(address) as store:
-        calls: list[object] = []
-        read: Callable[..., Any] = type(store).read
-
-        def noted(*given: Any, **more: Any) -> Any:
-            calls.append(given)
-            return read(*given, **more)
-
-        monkeypatch.setattr(type(store), "read", noted)
-        assert answers(Memory(store, "ana")) == whole and not calls
+        looks = list[str]()
+        watch(store, lambda step, _: looks.append(step), ["read"])
+        assert answers(Memory(store, "ana")) == whole and not looks
         session = Session.open("ana/house", store=store)
         session.user("A zeppelin came by.")
         memory = Memory(store, "ana")

@@ -87,13 +87,8 @@ FIELDS: st.SearchStrategy[Json] = st.fixed_dictionaries(
     },
 )
 SHAPES = [
-    "chat",
-    "responses",
-    "declared",
-    "parameters",
-    "input_schema",
-    "inputSchema",
-    "parametersJsonSchema",
+    *("chat", "responses", "declared"),
+    *("parameters", "input_schema", "inputSchema", "parametersJsonSchema"),
 ]
 
 
