@@ -155,29 +155,18 @@ def test_file_is_for_its_owner_alone_and_only_a_copy(path: str, monkeypatch: pyt
 
 # Forgetting
 
-FORGETTING = """
-import sys
-from quire.session import Session
-session = Session.open("ana/house", store=sys.argv[1])
-session.forget(next(item.id for item in session.view() if "heliotrope" in item.text))
-"""
-
 
 def forget_elsewhere(address: str) -> None:
-    """In a process that has no index open."""
-    assert run(FORGETTING, address).wait(60) == 0
-
-
-@pytest.mark.parametrize("is_open", [True, False])
-def test_nothing_stays_of_what_was_forgotten(address: str, is_open: bool) -> None:
+    """As by a process that has no index open."""
     with Store.open(address) as store:
-        talk(store)
-        memory = Memory.of(store, "ana")
-        assert memory.search("locker").hits and SECRET in contents(address)
-        if not is_open:
-            del memory
-            store.attached.clear()
         session = Session.open("ana/house", store=store)
+        session.forget(next(item.id for item in session.view() if SECRET.decode() in str(item)))
+
+
+def test_nothing_stays_of_what_was_forgotten(address: str) -> None:
+    with Store.open(address) as store:
+        session = talk(store)
+        assert Memory.of(store, "ana").search("locker").hits and SECRET in contents(address)
         session.forget(session.view()[-1].id)
         assert SECRET not in contents(address) and kept(store) >= len(TURNS)
         assert answers(Memory(store, "ana")) == read_from_log(store)
