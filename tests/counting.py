@@ -1,10 +1,9 @@
-"""What tests count: tokens by items or as they are given, calls of functions, and what an object holds."""
+"""What tests count: tokens by items, calls of functions, and what an object holds."""
 
 import gc
 import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
-from typing import Any
 
 from quire.items import Item
 
@@ -19,21 +18,6 @@ class Items:
 
     def total(self, counted: int) -> int:
         return counted
-
-
-class Gives:
-    """Gives what it was made with, whether that is a count or not."""
-
-    key = "gives"
-
-    def __init__(self, count: Any = 1, total: Any = 1) -> None:
-        self._count, self._total = count, total
-
-    def count(self, item: Item) -> int:
-        return self._count  # type: ignore[no-any-return]
-
-    def total(self, counted: int) -> int:
-        return self._total  # type: ignore[no-any-return]
 
 
 def calls_of(work: Callable[[], object]) -> int:

@@ -32,21 +32,13 @@ from quire.session import Session
 from quire.stores import MemoryStore, Store
 from tests.cli.command_line import refused
 from tests.service.serving import free_port
-from tests.session.opened import called
+from tests.session.opened import answer as reply, called, send
 
 T = TypeVar("T")
 
 TOOLS = ["list", "show", "recall", "why", "explain", "diff", "check", "fit"]
 ADDRESS, SECRET = "ana/trip", "heliotrope"
 LONG = "ticket line, " * 1_000
-ANSWER = {
-    "object": "chat.completion",
-    "model": "gpt-5.6",
-    "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "To Oslo."}}
-    ],
-    "usage": {"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32},
-}
 
 
 def seeded(store: Store) -> Store:
@@ -55,10 +47,8 @@ def seeded(store: Store) -> Store:
     session.append(Message("system", "Be brief."))
     asked = session.user("Where do I fly? My seat is 14C.")
     session.tool(LONG, call_id=called(session, "look_up").call_id)
-    context = session.build(Template(History(), budget=Budget(window=8_000), model="gpt-5.6"))
-    context.render("openai")
-    context.sent()
-    session.record(ANSWER)
+    send(session.build(Template(History(), budget=Budget(window=8_000), model="gpt-5.6")))
+    session.record(reply("To Oslo."))
     session.user("And when?")
     session.append(Summary("They fly to Oslo.", (Span(asked.id, asked.id),)))
     Knowledge(store, "ana").add_text("Seats are changed at the desk.", source="desk.md")

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire import Budget, Template
-from quire.context import Context
 from quire.items import Message, ToolCall, ToolResult
 from quire.memory import Memory, Recall, Tier, recalled
 from quire.memory.index import Index
@@ -19,6 +18,7 @@ from quire.session import Session
 from quire.stores import MemoryStore, Store
 from quire.tokens import counter_for
 from tests.memory.talks import built, opened, quoted, talk, texts
+from tests.session.opened import send
 
 HELP = Instructions("Help.")
 ASKED = "Which word opens the locker?"
@@ -207,13 +207,6 @@ def test_everything_is_shown_or_quoted_once_whatever_the_ids(
     assert counts == {1} if window == 2_000 else counts <= {0, 1}
 
 
-def sent(context: Context) -> list[Any]:
-    """The messages of a request that is sent: its receipt remembers where the history is cut."""
-    messages: list[Any] = context.render("openai")["messages"]
-    context.sent()
-    return messages
-
-
 @pytest.mark.parametrize("is_reopened", [False, True])
 @pytest.mark.parametrize("window", [900, 1_500])
 def test_a_block_stays_beside_the_question_until_the_turn_ends(window: int, is_reopened: bool) -> None:
@@ -227,7 +220,7 @@ def test_a_block_stays_beside_the_question_until_the_turn_ends(window: int, is_r
         for nth in range(9):
             session = Session.open("ana/one", store=store) if is_reopened else session
             context = session.build(template)
-            request = sent(context)
+            request = send(context).payload["messages"]
             if last and context.cuts.get("history") == cut:
                 assert request[: len(last)] == last and len(request) > len(last)
                 extended += 1

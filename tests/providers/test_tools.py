@@ -377,13 +377,6 @@ def test_gemini_mixes_functions_with_its_own_tools_where_the_model_does() -> Non
         assert ("tool_config" in made.payload["config"]) is mixes
 
 
-def test_tools_of_two_services_may_have_one_name_and_two_of_one_request_may_not() -> None:
-    searches: list[Json] = [{"type": "web_search"}, {"type": "web_search_20250305", "name": "web_search"}]
-    assert [len(tools_in(rendered(wire, *searches))) for wire in WIRES] == [0, 1, 1, 0]
-    with pytest.raises(InvalidValue, match="two tools are called 'web_search'"):
-        rendered("anthropic", searches[1], {"name": "web_search"})
-
-
 # --- readings are shared ---------------------------------------------------------------------------------
 
 
@@ -399,17 +392,6 @@ def test_definitions_and_payloads_that_are_changed_later_change_nothing_else() -
         assert '"integer"' in json.dumps(again.payload)
         schema_of(functions(again)[0])["properties"]["q"]["type"] = "boolean"
         assert '"boolean"' not in json.dumps(rendered(wire, tool).payload)
-
-
-def test_values_that_python_takes_for_the_same_are_told_apart() -> None:
-    pairs: list[tuple[Any, Any]] = [(0, False), (1, 1.0), ([1], (1,)), (None, "null")]
-    for wire, pair in product(WIRES, pairs):
-        transcript = Transcript(ASKED)
-        for value in pair:
-            tools = [{"name": "f", "parameters": an_object(q={"default": value})}]
-            going_on = PROVIDERS[wire].render(transcript.view, tools=tools)
-            assert json.dumps(value) in json.dumps(going_on.payload)
-            assert going_on.prefix == PROVIDERS[wire].render(ASKED, tools=tools).prefix
 
 
 def test_readings_take_no_more_memory_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:

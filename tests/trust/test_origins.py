@@ -30,8 +30,8 @@ from quire.sections import History
 from quire.state import Transcript, as_imported, merge_all, merge_result, origin_of
 from quire.stores import MemoryStore
 from quire.tokens import Budget
-
-from .attacks import opened, shown
+from tests.session.opened import send
+from tests.trust.attacks import opened, shown
 
 Step = tuple[int, int, int]
 STEPS: st.SearchStrategy[list[Step]] = st.lists(
@@ -242,8 +242,7 @@ def test_a_receipt_says_whose_words_each_item_is() -> None:
     session = remembered(store)
     session.user("What is the invoice?")
     context = shown(session)
-    context.render("openai")
-    context.sent("openai")
+    send(context)
     now = {entry.item_id: entry.origin for entry in context.receipt.entries}
     later = {entry.item_id: entry.origin for entry in session.receipts[-1].entries}
     assert now == later and set(now.values()) >= {"system", "user", "model", "tool", "external"}
@@ -259,9 +258,7 @@ def test_what_an_item_has_influenced_is_found_by_a_person_who_distrusts_it() -> 
     session.user("And?")
     ids = [item.id for item in session.view()]
     session.append(Summary("They looked.", (Span(ids[0], ids[3]),)))
-    context = session.build(shown_template())
-    context.render("openai")
-    context.sent("openai")
+    send(session.build(shown_template()))
     session.append(ToolCall("d", "pay", "{}"))
     source = Source(store)
     found = trace_influence(source, "ana/one", result.id)
