@@ -133,7 +133,7 @@ HISTORIES: dict[str, list[Any]] = {
 
 def test_objects_of_clients_are_read_as_the_client_sends_them() -> None:
     for provider, after in HISTORIES.items():
-        messages = [CONTENT if provider == "gemini" else ASK, *after]
+        messages: list[Any] = [CONTENT if provider == "gemini" else ASK, *after]
         assert check(messages, provider) == PROVIDERS[provider].check(messages) == []
     requests: list[Json] = [{"contents": CONTENT}]
     requests += [{"contents": [CONTENT], "config": config} for config in (SETTINGS, FUNCTIONS)]
