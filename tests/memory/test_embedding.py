@@ -34,11 +34,6 @@ class Counting:
         return [[1.0 + len(text) % 7, 9.0 * any(word in text for word in ANIMALS)] for text in texts]
 
 
-@pytest.fixture
-def index() -> Index:
-    return Index()
-
-
 def spoken(store: Store, turns: int = 100) -> Session:
     session = Session.open("ana/one", store=store)
     for nth in range(turns):
@@ -46,8 +41,8 @@ def spoken(store: Store, turns: int = 100) -> Session:
     return session
 
 
-def test_nothing_is_embedded_twice(index: Index) -> None:
-    store, embed = MemoryStore(), Counting()
+def test_nothing_is_embedded_twice() -> None:
+    store, embed, index = MemoryStore(), Counting(), Index()
     spoken(store)
     memory = Memory(store, "ana", index=index, embed=embed)
     for _ in range(2):
@@ -64,17 +59,17 @@ def kin(texts: Sequence[str]) -> list[list[float]]:
     return [[1.0, 9.0 * ("dog" in text) + 6.0 * ("hound" in text)] for text in texts]
 
 
-def test_vectors_move_what_words_found(index: Index) -> None:
+def test_vectors_move_what_words_found() -> None:
     store = MemoryStore()
     spoken(store)
     question = "Which walk with the dog was long?"
     by_words = [hit.leaf.key for hit in Memory(store, "ana").search(question).hits]
-    moved = [hit.leaf.key for hit in Memory(store, "ana", index=index, embed=kin).search(question).hits]
+    moved = [hit.leaf.key for hit in Memory(store, "ana", embed=kin).search(question).hits]
     assert set(moved) == set(by_words) and moved != by_words
 
 
-def test_vectors_are_gone_with_what_was_forgotten(index: Index) -> None:
-    store = MemoryStore()
+def test_vectors_are_gone_with_what_was_forgotten() -> None:
+    store, index = MemoryStore(), Index()
     session = spoken(store, turns=20)
     memory = Memory(store, "ana", index=index, embed=Counting())
     question = replace(Question.of("Which walk was long?", NOW), vector=[1.0, 0.0])

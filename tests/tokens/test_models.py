@@ -36,15 +36,6 @@ def test_a_name_is_found_inside_what_surrounds_it() -> None:
     assert [bare_name(model) for model, _ in NAMES] == [name for _, name in NAMES]
 
 
-@given(st.lists(st.sampled_from(["gpt-4", "o1", "claude", "x", "us", "openai", "ft", *".:/- "]), max_size=9))
-def test_a_bare_name_is_its_own_bare_name(pieces: list[str]) -> None:
-    try:
-        name = bare_name("".join(pieces))
-    except InvalidValue:  # nothing is left of it
-        return
-    assert bare_name(name) == name
-
-
 @given(
     st.sampled_from(["", "openai:", "azure/openai/", "us.anthropic.", "models/", "a/b.c/", "gemini/"]),
     st.sampled_from([row.prefix for row in known_models()]),
