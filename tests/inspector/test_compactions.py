@@ -11,7 +11,6 @@ from quire import Session
 from quire.compactors import Summarize
 from quire.models import Scripted
 from quire.stores import Store
-from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Served
 from tests.inspector.shop import SUMMARY
 
@@ -80,22 +79,6 @@ def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
 
 
 # In the browser
-
-
-def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Page) -> None:
-    page.goto(own_shop.url(VIEW))
-    page.get_by_role("button", name="Preview").click()
-    preview = page.get_by_role("region", name="Preview")
-    expect(preview.get_by_text("default would leave")).to_be_visible()
-    expect(preview.get_by_text("Nothing is sent or written by a preview.")).to_be_visible()
-    preview.get_by_role("button", name="Compact now").click()
-    first = page.get_by_role("listitem").first
-    expect(first.get_by_role("heading", name="Items hidden")).to_be_visible()
-    expect(first.get_by_text("in force")).to_be_visible()
-    first.get_by_role("button", name="Undo").click()
-    expect(first.get_by_text("undone", exact=True)).to_be_visible()
-    first.get_by_role("button", name="Redo").click()
-    expect(first.get_by_text("in force")).to_be_visible()
 
 
 class Slow(Scripted):

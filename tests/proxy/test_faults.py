@@ -15,7 +15,7 @@ import pytest
 from quire.proxy import LOSSES
 from quire.session import Session
 from quire.stores import Store
-from tests.proxy.serving import Proxied, Upstream, chunked, proxied, upstream, wait_for
+from tests.proxy.serving import PATIENCE, Proxied, Upstream, chunked, proxied, upstream, wait_for
 
 CHAT = "/openai/v1/chat/completions"
 ANSWER: dict[str, Any] = {
@@ -95,6 +95,17 @@ def test_an_upstream_that_dies_in_a_stream(proxy: Proxied, origin: Upstream, sto
     proxy.settle()
     text = shown_of(store, "'dies'")
     assert "'Fin'" in text and "interrupted=True" in text
+
+
+def test_who_leaves_ends_the_request_upstream(proxy: Proxied, origin: Upstream, store: Path) -> None:
+    event = b'data: {"model": "gpt-5.6", "choices": [{"index": 0, "delta": {"content": "Fin"}}]}\n\n'
+    origin.answer(STREAM, chunked([event])[0], origin.wait)
+    said = {"model": "gpt-5.6", "stream": True, "messages": [{"role": "user", "content": "leaves"}]}
+    with httpx.stream("POST", proxy.url + CHAT, json=said, timeout=60) as response:
+        assert next(response.iter_raw()) == event
+    assert origin.has_left.wait(PATIENCE), "the upstream still sends"
+    proxy.settle()
+    assert "'Fin'" in shown_of(store, "'leaves'")
 
 
 def test_a_connection_that_is_closed_when_it_is_used_again_is_made_anew(

@@ -12,7 +12,7 @@ import pytest
 
 from quire.items import Note
 from quire.session import Job, Session
-from quire.stores import Place, SQLiteStore, Store
+from quire.stores import Place, Store
 from tests.conftest import DRAWS_THE_SAME
 from tests.service.serving import PATIENCE, Gate, Sent, Served, support, until, until_ended
 from tests.session.opened import watch
@@ -103,12 +103,6 @@ def test_words_that_come_fast_are_few_events_for_every_reader(tmp_path: Path) ->
             assert [event[1:] for event in until_ended(again)] == [event[1:] for event in events]
 
 
-def test_a_message_that_is_not_streamed_has_no_words(served: Served) -> None:
-    served.send("hello", "quiet")
-    with served.stream("GET", served.path("quiet", "/events"), params={"after": "0"}) as events:
-        assert [event.name for event in until_ended(events)] == ["accepted", "begun", "item", "item", "ended"]
-
-
 def test_events_of_a_conversation_that_begins_again_say_so(served: Served, tmp_path: Path) -> None:
     served.send("hello", "gone")
     place = served.application.state.service.node.session("support", "", "gone").place
@@ -175,34 +169,6 @@ def test_a_client_that_reads_nothing_holds_nobody_up_and_has_little_read_for_it(
         assert reads.count(session.place) < items  # an item at a time, and no more than buffers take
         for client in clients:
             client.close()
-
-
-def test_those_who_follow_one_conversation_share_what_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, readers, asked = SQLiteStore(tmp_path / "store.db"), 200, list[str]()
-
-    def counted(verb: str) -> Any:
-        works = getattr(store, verb)
-
-        def count(*given: Any, **named: Any) -> Any:
-            asked.append(verb)
-            return works(*given, **named)
-
-        return count
-
-    with support(store) as served:
-        served.send("hello")
-        clients = [asking(served, served.path(rest="/events")) for _ in range(readers)]
-        for client in clients:
-            read_until(client, b"retry")
-        for verb in ("read", "read_at", "version", "versions_of"):
-            monkeypatch.setattr(store, verb, counted(verb))
-        served.streamed("hello again")
-        for client in clients:
-            read_until(client, b"event: ended")
-            client.close()
-    assert len(asked) < 3 * readers
 
 
 @pytest.mark.laws

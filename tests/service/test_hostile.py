@@ -16,13 +16,24 @@ from hypothesis import given, strategies as st
 from quire.providers import read_tools
 from tests.service.serving import Served, support
 
+KEYS = "role content type text image_url url tool_calls id call_id function name arguments output input item"
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(KEYS.split()) | st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
 )
-FIELDS = ("content", "delay", "at", "parameters", "stream", "decisions", "name", "x")
-BODIES = st.dictionaries(st.sampled_from(FIELDS), ANY_JSON, max_size=4) | ANY_JSON
+FIELDS = {
+    **dict.fromkeys(
+        ("/messages", "/decisions", "/forks"), "content delay at parameters stream decisions name x"
+    ),
+    **dict.fromkeys(
+        ("/v1/chat/completions", "/v1/responses"),
+        "model messages input tools stream conversation previous_response_id n text",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +53,17 @@ def check(answer: Any, *statuses: int) -> None:
     assert "Traceback" not in answer.text and "quire/" not in answer.text
 
 
-@given(body=BODIES, rest=st.sampled_from(["/messages", "/decisions", "/forks"]))
-def test_a_body_of_any_shape(served: Served, body: Any, rest: str) -> None:
-    data = json.dumps(body)
-    answer = served.client.post(
-        served.path("fuzzed", rest), content=data, headers={"content-type": "application/json"}
-    )
-    if answer.status_code != 202:
+@given(st.sampled_from(sorted(FIELDS)), st.data())
+def test_a_body_of_any_shape(served: Served, rest: str, data: st.DataObject) -> None:
+    body = data.draw(st.dictionaries(st.sampled_from(FIELDS[rest].split()), ANY_JSON, max_size=4) | ANY_JSON)
+    path, kind = served.path("fuzzed", rest), {"content-type": "application/json"}
+    if is_openai := rest.startswith("/v1"):
+        path = rest
+        body = {"model": "support", **body} if isinstance(body, dict) else body
+    answer = served.client.post(path, content=json.dumps(body), headers=kind)
+    if answer.status_code not in (200, 202):
         check(answer)
+        assert not is_openai or answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import aiopenapi3  # type: ignore[import-untyped]
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -103,15 +102,6 @@ def test_the_failure_of_a_model_ends_the_job(served: Served) -> None:
     answer = served.send("fail now", "failing")
     assert (answer["stop"], answer["error"]) == ("failed", "the model is down")
     assert served.send("hello", "failing")["stop"] == "done"
-
-
-def test_messages_of_a_conversation_are_answered_in_order(served: Served) -> None:
-    jobs = [
-        post(served, "/messages", "order", json={"content": f"number {n}"}).json()["job"] for n in range(8)
-    ]
-    served.send("the last", "order")
-    said = [item["id"] for item in served.get("/items", "order")["items"] if item["role"] == "user"]
-    assert said[:8] == jobs
 
 
 # Approvals
@@ -454,10 +444,3 @@ def test_every_answer_is_as_it_is_described(served: Served) -> None:
     refused = served.client.get("/v1/responses/nothing")
     problem = {"$ref": "#/components/schemas/ProblemDocument", "components": told["components"]}
     assert refused.json()["error"] and jsonschema.validate(refused.json(), problem) is None
-
-
-def test_a_client_is_made_of_the_description(served: Served) -> None:
-    client = cast(Any, aiopenapi3).OpenAPI.load_sync(f"{served.client.base_url}/openapi.json")
-    names = {"agent": "support", "conversation": "generated", "Prefer": "wait=60"}
-    answer = client._.message(parameters=names, data={"content": "hello"})
-    assert answer.text == "You said: hello" and answer.items[0].root.content == "hello"
