@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
 from typer.testing import CliRunner, Result
 
 from quire import Budget, Template

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.agent import tool
 from quire.agent.builtin import ask_user
 from quire.errors import ModelFailed

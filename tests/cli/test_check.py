@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.providers import PROVIDERS
 from tests.cli.command_line import TOOL, UNSAFE, lines, ran, ran_json, refused, run, written
 
@@ -85,18 +83,14 @@ def test_a_history_of_another_provider_has_one_fault_with_the_command_to_convert
     assert fixing.exit_code == 2 and "nothing is repaired" in fixing.stderr and fixing.stdout == ""
 
 
-def test_a_repair_names_the_message() -> None:
-    _, reported = fixed([USER, CALLED, USER], "openai")
-    assert "messages[1], assistant, call 'c1' of look_up: the call has no result" in reported
-    _, reported = fixed(BAD, "openai")
-    assert "messages[1], tool, result of call 'c1' of an unknown tool: " in reported
-
-
-def test_a_repair_is_reported_and_leaves_no_fault() -> None:
+def test_a_repair_is_reported_with_its_message_and_leaves_no_fault() -> None:
     repaired, reported = fixed([USER, CALLED, USER], "openai")
+    assert "messages[1], assistant, call 'c1' of look_up: the call has no result" in reported
     assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
     assert "unanswered_call" in reported and "result_added" in reported
     assert ran(*CHECK, given=repaired).stdout == "no fault\n"
+    _, reported = fixed(BAD, "openai")
+    assert "messages[1], tool, result of call 'c1' of an unknown tool: " in reported
     both = run(*CHECK, "--fix", "--json", given=BAD)  # the faults go to standard error
     assert json.JSONDecoder().raw_decode(both.stderr)[0][0]["rule"] == "orphan_result"
 

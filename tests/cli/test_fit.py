@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.context import POLICIES
 from quire.providers import PROVIDERS, check
 from tests.cli.command_line import TOOL, conversation, lines, ran, ran_json, refused

@@ -41,7 +41,7 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
     assert summary["sort"] == "summary" and summary["item"]["text"] == SUMMARY
     assert fold["sort"] == "fold" and fold["state"] == "summarised" and fold["by"] == summary["item"]["id"]
     assert fold["count"] == summary["count"]
-    kinds = {row["item"]["kind"]: row for row in rows[2:] if "item" in row}
+    kinds = {row["item"]["kind"]: row for row in reversed(rows[2:]) if "item" in row}
     assert kinds["summary"]["undo"] == kinds["undo"]["item"]["id"] and kinds["undo"]["of"] == "summary"
     asked = {"flat": 1, "start": fold["position"], "limit": fold["count"]}
     sources = shop.read("transcript", address=PARCELS, **asked).data["rows"]

@@ -142,17 +142,11 @@ def test_a_scope_hides_the_others_from_writing(scoped: Served, name: str) -> Non
     assert text_of(scoped) == before
 
 
-BODIES = (
-    b"",
-    b"[1]",
-    b'"x"',
-    b"{",
-    b"\xff\xfe",
-    b'{"address": 5}',
-    b'{"address": null}',
-    b"{}",
-    b"[" * 100_000,
-)
+def test_a_scope_hides_the_others_from_events(scoped: Served) -> None:
+    assert scoped.read("events", address=DIARY).status == 404
+
+
+BODIES = b"", b"[1]", b'"x"', b"{", b"\xff\xfe", b'{"address": 5}', b"{}", b"[" * 100_000
 
 
 @pytest.mark.parametrize("name", [*READS, *WRITES, "none", "..%2f..%2fapp", "%00"])

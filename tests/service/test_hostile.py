@@ -4,12 +4,13 @@ import json
 import socket
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from hypothesis import given, strategies as st
 
@@ -27,7 +28,7 @@ ANY_JSON = st.recursive(
 )
 FIELDS = {
     **dict.fromkeys(
-        ("/messages", "/decisions", "/forks"), "content delay at parameters stream decisions name x"
+        ("/messages", "/decisions", "/forks"), "content delay at parameters stream decisions name"
     ),
     **dict.fromkeys(
         ("/v1/chat/completions", "/v1/responses"),
@@ -72,25 +73,19 @@ def test_a_body_of_any_shape(served: Served, rest: str, data: st.DataObject) -> 
         b"",
         b"\xff\xfe",
         b'{"content": "\xff"}',
-        b'{"content": "x"',
         b'{"content": ""}',
-        b'{"content": []}',
         b'{"content": [[]]}',
-        b'{"content": [{"part": "image"}]}',
         b'{"content": [{"part": "image", "url": "a", "data": "YQ=="}]}',
         b'{"content": [{"part": "film", "url": "a"}]}',
         b'{"content": "x", "delay": -1}',
-        b'{"content": "x", "delay": 1e300}',
         b'{"content": "x", "delay": 1e999}',
         b'{"content": "x", "at": 1}',
-        b'{"content": "x", "parameters": [1]}',
         b'{"content": "x", "parameters": {"a": 1' + b"0" * 400 + b"}}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 3_000 + b"1" + b"}" * 3_000 + b"}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 120 + b"1" + b"}" * 120 + b"}",
         b"[" * 10_000,
         b'{"content": "x", "unknown": 1}',
         b"null",
-        b"7",
     ],
 )
 def test_a_message_that_is_none(served: Served, body: bytes) -> None:
@@ -132,14 +127,10 @@ def test_a_request_that_makes_no_sense(served: Served, method: str, rest: str, b
         "/agents/nobody/conversations/c",
         "/agents/support/conversations/%00",
         "/agents/support/conversations/%ff",
-        "/agents/support/conversations/%0a",
         "/agents/support/conversations/%7Erecalled/items",
-        "/agents/%00/conversations",
         "/agents/support/conversations/c/",
-        "//agents/support/conversations/c",
         "/agents/support/conversations//items",
         "/agents/support/../support/conversations/c/nothing",
-        "/agents/support%2fconversations/c",
         "/agents/support/conversations?cursor=x",
         "/agents/support/conversations?cursor=nan~x&limit=-7",
         "/",
@@ -246,9 +237,7 @@ def test_a_body_that_never_ends_is_waited_for_so_long(tmp_path: Path) -> None:
         assert client.recv(4_096).startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize(
-    "prefer", ["wait=x", "wait=-1", "wait=" + "9" * 400, "wait", "=", "wait=²", "a,b,,wait=0"]
-)
+@pytest.mark.parametrize("prefer", ["wait=-1", "wait=" + "9" * 400, "wait", "wait=²", "a,b,,wait=0"])
 def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str) -> None:
     headers = [(b"prefer", prefer.encode("latin-1", "replace"))]
     answer = served.client.post(served.path("preferred", "/messages"), json={"content": "x"}, headers=headers)
@@ -290,18 +279,8 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_large(served: Served) -> Non
             sent += 2**16
             yield b"x" * 2**16
 
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=60)
-    try:
-        connection.request(
-            "POST",
-            served.path(rest="/messages"),
-            chunks(),
-            {"Content-Type": "application/json"},
-            encode_chunked=True,
-        )
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it was refused while the client still sent
-    finally:
-        connection.close()
+    with suppress(httpx.TransportError):  # it was refused while the client still sent
+        kind = {"content-type": "application/json"}
+        served.client.post(served.path(rest="/messages"), content=chunks(), headers=kind)
     assert sent < 20 * 2**20
     assert served.get("/items")["length"] < 10
