@@ -4,7 +4,9 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import Store
 
+PATIENCE = 120
 ENDINGS = ("db", "jsonl")
 KEY = bytes(range(32))
 NASTY = "How did Q3 go? \x1b[31m\x9b2J\u202e[bold]:smile:"
@@ -74,6 +77,19 @@ def started(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
     command = [sys.executable, "-u", "-c", heard + "from quire.cli import main; main()", *arguments]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, **{**pipes, **options})
+
+
+@contextmanager
+def killed_at_last(process: "subprocess.Popen[str]") -> "Generator[subprocess.Popen[str]]":
+    """Kill a process in the end, or when it is waited for in vain."""
+    ending = threading.Timer(PATIENCE, process.kill)
+    ending.start()
+    try:
+        yield process
+    finally:
+        ending.cancel()
+        process.kill()
+        process.communicate()
 
 
 def written(path: Path, value: Any) -> str:

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tests.cli.command_line import (
     KEY,
     NASTY,
     UNSAFE,
+    killed_at_last,
     ran,
     ran_json,
     refused,
@@ -33,8 +33,6 @@ from tests.cli.command_line import (
     view_of,
 )
 from tests.stores.keeping import FIRST
-
-_PATIENCE = 120
 
 
 @pytest.fixture(params=ENDINGS)
@@ -329,27 +327,20 @@ def test_undone_edits_are_marked(tmp_path: Path) -> None:
 
 def test_what_another_process_adds_is_followed_until_an_interrupt(tmp_path: Path) -> None:
     store = seeded(tmp_path / "chats.db")
-    process = started("follow", "ana/new", "--store", store, "--json", stdin=subprocess.DEVNULL)
-    ending = threading.Timer(_PATIENCE, process.kill)
-    ending.start()
-    assert process.stdout is not None and process.stderr is not None
-    try:
+    follow = started("follow", "ana/new", "--store", store, "--json", stdin=subprocess.DEVNULL)
+    with killed_at_last(follow) as process, Store.open(store) as opened:
+        assert process.stdout is not None and process.stderr is not None
         assert "ana/new: there is nothing yet" in process.stderr.readline()
-        with Store.open(store) as opened:
-            session = Session.open("ana/new", store=opened)
-            session.user(NASTY)
-            line = process.stdout.readline()
-            assert json.loads(line)["item"]["content"] == NASTY and not any(sign in line for sign in UNSAFE)
-            opened.remove(session.place)
-            assert "ana/new was forgotten" in process.stderr.readline()
-            Session.open("ana/new", store=opened).user("two")
-            assert "two" in process.stdout.readline()
+        session = Session.open("ana/new", store=opened)
+        session.user(NASTY)
+        line = process.stdout.readline()
+        assert json.loads(line)["item"]["content"] == NASTY and not any(sign in line for sign in UNSAFE)
+        opened.remove(session.place)
+        assert "ana/new was forgotten" in process.stderr.readline()
+        Session.open("ana/new", store=opened).user("two")
+        assert "two" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=_PATIENCE) == ("", "") and process.returncode == 0
-    finally:
-        ending.cancel()
-        process.kill()
-        process.communicate()
+        assert process.communicate(timeout=PATIENCE) == ("", "") and process.returncode == 0
 
 
 # undo and forget

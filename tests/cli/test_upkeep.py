@@ -12,14 +12,10 @@ from quire.memory import Knowledge, Recall
 from quire.sections import History
 from quire.session import Job
 from quire.stores import Store
-from tests.cli.command_line import ran, ran_json, refused, run
+from tests.cli.command_line import ANSWER, ran, ran_json, refused, run
 from tests.stores.keeping import LASTING, kept
 
 NOW, DAY = 1_784_116_800.0, 86_400.0
-SAID = {
-    "object": "chat.completion",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}],
-}
 QUOTING = Template(Recall(), History(), budget=Budget(window=8_000), model="gpt-5.6")
 
 
@@ -115,7 +111,7 @@ def test_room_is_given_back_and_what_is_shown_explained_and_undoable_stays(
     edit = session.hide(session.view()[3])
     session.forget(*gone)
     session.build(QUOTING).render("openai")
-    session.record(SAID)
+    session.record(ANSWER)
 
     def known() -> tuple[object, ...]:
         opened = Session.open("ana/one", store=store)

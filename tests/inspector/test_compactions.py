@@ -1,8 +1,6 @@
 """Compactions: what each took, saved and cost, those that were not kept, and one tried beforehand."""
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from quire.models import Scripted
 from quire.stores import Store
 from tests.inspector.serving import Served
 from tests.inspector.shop import SUMMARY
+from tests.service.serving import PATIENCE, Gate
 
 PARCELS = "lamp-shop/parcels"
 VIEW = "store/lamp-shop%2Fparcels/compactions"
@@ -81,29 +80,16 @@ def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
 # In the browser
 
 
-class Slow(Scripted):
-    """A model that answers when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__(["Lamps."])
-        self.begun, self.go = Event(), Event()
-
-    async def ask(self, items: Any, **options: Any) -> Any:
-        self.begun.set()
-        await asyncio.to_thread(self.go.wait, 60)
-        return await super().ask(items, **options)
-
-
 def test_a_compaction_that_runs_elsewhere_is_listed_from_its_begin_to_its_end(own_shop: Served) -> None:
-    model = Slow()
+    gate = Gate(answer=lambda _: "Lamps.")
     with Store.open(own_shop.store) as store, ThreadPoolExecutor(1) as thread:
         session = Session.open(PARCELS, store=store)
         session.undo()
-        session.compaction.use(Summarize(unit="tokens"), model)
+        session.compaction.use(Summarize(unit="tokens"), Scripted(gate))
         running = thread.submit(session.compaction.run)
-        assert model.begun.wait(60)
+        assert gate.asked.wait(PATIENCE)
         now = listed(own_shop)[0]
-        model.go.set()
+        gate.is_open.set()
         assert now["attempt"].get("fate") is None and not now["edits"]
         assert running.result()
     row = listed(own_shop)[0]

@@ -45,8 +45,9 @@ class Watched:
     def __init__(self, store: Store | None = None, **settings: Any) -> None:
         self.store = store or Store.open("memory:")
         self._settings = Settings(self.store, **settings)
-        self.number = 0
         self.warnings: tuple[str, ...] = ()
+        self.sent: bytes | None = None
+        """The body that is sent in place of the last request; None if it is sent as it is."""
         self.observer = Observer(self._settings)
 
     def restart(self) -> None:
@@ -57,9 +58,8 @@ class Watched:
         """Send a request; returns its number."""
         body = {"model": "gpt-5.6", **({"messages": list(messages)} if messages else {}), **fields}
         number = next(_numbers)
-        self.warnings = self.observer.begin(
-            Exchange(number, "openai", path, json.dumps(body).encode(), 0.0)
-        ).warnings
+        begun = self.observer.begin(Exchange(number, "openai", path, json.dumps(body).encode(), 0.0))
+        self.warnings, self.sent = begun.warnings, begun.body
         return number
 
     def end(self, number: int, message: Json | None, status: int = 200, cached: int = 0) -> None:

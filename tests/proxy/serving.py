@@ -3,7 +3,6 @@
 import socket
 import socketserver
 import threading
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import NamedTuple
 import uvicorn
 
 from quire.proxy import Recorder, Relay, Settings
-
-PATIENCE = 60.0
-"""Seconds that a test waits at most."""
+from tests.service.serving import PATIENCE, until
 
 
 class Proxied(NamedTuple):
@@ -27,15 +24,7 @@ class Proxied(NamedTuple):
 
     def settle(self) -> None:
         """Wait until all that went through is recorded or lost."""
-        wait_for(lambda: self.recorder.recorded + self.recorder.lost.total() == self.recorder.begun)
-
-
-def wait_for(is_done: Callable[[], object]) -> None:
-    """Wait for an event, for a minute at most."""
-    until = time.monotonic() + PATIENCE
-    while not is_done():
-        assert time.monotonic() < until, "it did not come in a minute"
-        time.sleep(0.01)
+        until(lambda: self.recorder.recorded + self.recorder.lost.total() == self.recorder.begun)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import ran, ran_json
 from tests.proxy.programs import Json, Watched, calls, result, said, system, user
-from tests.proxy.serving import PATIENCE, Proxied
+from tests.proxy.serving import Proxied
 
 SECRET = "the rabbit is under the hat"
 
@@ -153,8 +152,7 @@ def test_the_report_sums_up_a_day(day: Path, tmp_path: Path) -> None:
 
 
 def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, store: Path) -> None:
-    sent, ready = list[Any](), threading.Event()
-    held: dict[str, Any] = {}
+    sent = list[Any]()
     message: dict[str, Any] = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
     message |= {"content": [{"type": "output_text", "text": "Hello.", "annotations": []}]}
     response = {"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6"}
@@ -166,37 +164,23 @@ def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, 
         async for text in socket:
             sent.append(text)
             delta = {"type": "response.output_text.delta", "delta": "Hello.", "item_id": "m1"}
-            done = {
-                "type": "response.completed",
-                "response": {**response, "output": [message], "usage": usage},
-            }
-            for event in (delta, done):
+            whole = {**response, "output": [message], "usage": usage}
+            for event in (delta, {"type": "response.completed", "response": whole}):
                 await socket.send(json.dumps(event))
 
-    async def run() -> None:
+    async def ask() -> list[str]:
         async with serve(answer, "127.0.0.1", 0) as server:
-            held["port"], held["stop"] = server.sockets[0].getsockname()[1], asyncio.Event()
-            held["loop"] = asyncio.get_running_loop()
-            ready.set()
-            await held["stop"].wait()
+            port = server.sockets[0].getsockname()[1]
+            proxy.relay.upstreams["sockets"] = f"http://127.0.0.1:{port}"
+            address = f"ws{proxy.url.removeprefix('http')}/sockets/v1/responses"
+            headers = {"authorization": "Bearer sk-secret"}
+            async with connect(address, additional_headers=headers) as socket:
+                asked = {"type": "response.create", "model": "gpt-5.6", "input": "hi"}
+                await socket.send(json.dumps(asked))
+                return [str(await socket.recv()) for _ in range(2)]
 
-    async def ask(url: str) -> list[str]:
-        address = f"ws{url.removeprefix('http')}/sockets/v1/responses"
-        headers = {"authorization": "Bearer sk-secret"}
-        async with connect(address, additional_headers=headers) as socket:
-            await socket.send(json.dumps({"type": "response.create", "model": "gpt-5.6", "input": "hi"}))
-            return [str(await socket.recv()) for _ in range(2)]
-
-    thread = threading.Thread(target=asyncio.run, args=(run(),))
-    thread.start()
-    assert ready.wait(PATIENCE)
-    proxy.relay.upstreams["sockets"] = f"http://127.0.0.1:{held['port']}"
-    try:
-        got = asyncio.run(ask(proxy.url))
-        proxy.settle()
-    finally:
-        held["loop"].call_soon_threadsafe(held["stop"].set)
-        thread.join()
+    got = asyncio.run(ask())
+    proxy.settle()
     assert sent[0] == ("/v1/responses", "Bearer sk-secret") and json.loads(sent[1])["input"] == "hi"
     assert json.loads(got[0])["delta"] == "Hello." and json.loads(got[1])["type"] == "response.completed"
     with Store.open(store) as opened:

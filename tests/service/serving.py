@@ -238,14 +238,14 @@ def reply(rendered: Rendered) -> Any:
 class Gate:
     """A model that answers once the gate is open."""
 
-    def __init__(self, waits: Callable[[Rendered], bool] = lambda _: True) -> None:
-        self.is_open, self.asked, self._waits = Event(), Event(), waits
+    def __init__(self, waits: Callable[[Rendered], bool] = lambda _: True, answer: Answers = reply) -> None:
+        self.is_open, self.asked, self._waits, self._answer = Event(), Event(), waits, answer
 
     async def __call__(self, rendered: Rendered) -> Any:
         if self._waits(rendered):
             self.asked.set()
             await FOLLOWING.do(self.is_open.wait, PATIENCE)
-        return reply(rendered)
+        return self._answer(rendered)
 
 
 def look_up_call(order: str) -> ToolCall:

@@ -5,7 +5,6 @@ another takes its place.
 """
 
 import asyncio
-import re
 import signal
 import sys
 import threading
@@ -239,21 +238,6 @@ async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(sho
     await runner.stop(0)
 
 
-async def test_a_worker_that_lost_its_lease_cancels_its_requests_and_writes_nothing_more(shop: Shop) -> None:
-    job = await shop.submit("lost", "model lost")
-    worker = await shop.doer("lost")
-    name = worker.printed(".err").split()[1]
-    shop.execute("UPDATE quire.workers SET state = 'dead' WHERE id = %s", name)
-    await shop.doer("lost", but=worker.pid)
-    version = shop.node.store.version(shop.session("lost").place)
-
-    assert worker.wait() == 1 and shop.traces("cancelled.lost") == 1
-    assert shop.node.store.version(shop.session("lost").place) == version
-    shop.go("lost")
-    assert (await shop.outcome("lost", job)).stop == "done"
-    assert shop.said("lost") == ["model lost", "You said: model lost"]
-
-
 async def test_a_job_that_ends_its_worker_three_times_fails_with_a_reason(shop: Shop) -> None:
     job = await shop.submit("deadly", "deadly")
     outcome = await shop.outcome("deadly", job)
@@ -415,18 +399,15 @@ async def test_a_response_in_the_background_is_done_by_a_worker_and_another_canc
     first = await respond(client, "model background", "background")
     second = await respond(client, "never", "background")
     await shop.doer("background")
-    assert client.responses.retrieve(first.id).status == "in_progress"
-    assert client.responses.retrieve(second.id).status == "queued"
+    states = [client.responses.retrieve(one.id).status for one in (first, second)]
+    assert states == ["in_progress", "queued"]
     cancelled = await asyncio.to_thread(client.responses.cancel, second.id)
-    assert cancelled.status == "cancelled" and cancelled.id == second.id
-    assert client.responses.retrieve(second.id).status == "cancelled"
+    assert (cancelled.id, cancelled.status) == (second.id, "cancelled")
     shop.go("background")
 
     done = await ended(client, shop, first)
     assert (done.status, done.output_text) == ("completed", "You said: model background")
     assert shop.said("background") == ["model background", "You said: model background"]
-    with pytest.raises(openai.NotFoundError):
-        client.responses.retrieve("resp_none")
 
 
 async def test_a_response_that_a_worker_writes_is_cancelled_at_once(
@@ -458,17 +439,6 @@ async def test_jobs_of_workers_are_listed_cancelled_and_interrupted(shop: Shop, 
     assert (await shop.outcome("native", running)).stop == "cancelled"
     assert (await shop.outcome("native", last)).stop == "done"
     assert shop.said("native")[-1] == "You said: rather this"
-
-
-def test_the_tables_of_the_engine_hold_digests_only_and_no_pickles(shop: Shop) -> None:
-    kinds = shop.execute("SELECT DISTINCT serialization FROM dbos.workflow_status WHERE name = 'quire-turn'")
-    assert kinds == [("portable_json",)]
-    inputs = shop.execute(
-        "SELECT inputs FROM dbos.workflow_status WHERE inputs IS NOT NULL"
-        " UNION ALL SELECT inputs FROM dbos.workflow_input"
-    )
-    digests = re.compile(r'\{"positionalArgs" ?: ?\["[0-9a-f]{64}", ?"[0-9a-f]{40}"\].*\}')
-    assert [text for (text,) in inputs if "tick" not in text and not digests.fullmatch(text)] == []
 
 
 @asynccontextmanager

@@ -46,7 +46,8 @@ def told(events: Sequence[Sent]) -> list[Any]:
 def test_the_words_of_a_response_come_before_its_items_and_after_what_was_recorded(whole: list[Sent]) -> None:
     names = [event.name for event in whole]
     assert names[:3] == ["accepted", "begun", "item"]
-    assert names[-1] == "ended"
+    ended = {"job": whole[0].data["job"], "stop": "done", "waiting": [], "error": ""}
+    assert whole[-1][1:] == ("ended", ended)
     said = ""
     for event in whole[3:]:
         said += event.data["text"] if event.name == "words" else ""

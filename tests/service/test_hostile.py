@@ -244,21 +244,6 @@ def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str
     assert answer.status_code == 202
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"GET /\xff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-        b"\x00\x01\x02\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n",
-    ],
-)
-def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
-        client.sendall(raw)
-        assert client.recv(4_096).startswith(b"HTTP/1.1 400")
-    assert served.client.get("/health").status_code == 200
-
-
 @pytest.mark.parametrize("size", [2**20 + 1, 100 * 10**6, 10**14, 10**40])
 def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(served: Served, size: int) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
