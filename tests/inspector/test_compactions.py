@@ -14,7 +14,6 @@ from tests.inspector.shop import SUMMARY
 from tests.service.serving import PATIENCE, Gate
 
 PARCELS = "lamp-shop/parcels"
-VIEW = "store/lamp-shop%2Fparcels/compactions"
 
 
 def listed(served: Served, address: str = PARCELS) -> list[Any]:

@@ -33,12 +33,6 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             yield served
 
 
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Served]:
-    with Store.open(tmp_path / "empty.db") as store, serving(app(store)) as served:
-        yield served
-
-
 def rows_of(served: Served, **query: Any) -> dict[str, Any]:
     return {row["address"]: row for row in served.read("conversations", **query).data["rows"]}
 

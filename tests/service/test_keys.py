@@ -74,15 +74,16 @@ def keyless() -> Generator[Served]:
 @pytest.fixture(scope="module")
 def secret(served: Served) -> dict[str, Any]:
     """A conversation of one scope, with a secret and a call that waits."""
+    wait, path = {**bearer("house"), "Prefer": "wait=60"}, served.path("private")
     for content in (SECRET, "refund 7"):
-        path, headers = served.path("private", "/messages"), {**bearer("house"), "Prefer": "wait=60"}
-        assert served.client.post(path, json={"content": content}, headers=headers).json()["stop"] != "failed"
-    asked, path = {"headers": bearer("house")}, served.path("private", "/messages")
-    later = served.client.post(path, json={"content": SECRET, "delay": 3_600}, headers=bearer("house"))
-    items = served.client.get(served.path("private", "/items"), **asked).json()["items"]  # type: ignore[arg-type]
-    receipts = served.client.get(served.path("private", "/receipts"), **asked).json()["receipts"]  # type: ignore[arg-type]
-    known = {"call": items[-1]["call_id"], "version": receipts[0]["version"], "job": later.json()["job"]}
-    return {"item": items[0]["id"], **known}
+        answer = served.client.post(f"{path}/messages", json={"content": content}, headers=wait)
+        assert answer.json()["stop"] != "failed"
+    body = {"content": SECRET, "delay": 3_600}
+    job = served.client.post(f"{path}/messages", json=body, headers=bearer("house")).json()["job"]
+    items = served.client.get(f"{path}/items", headers=wait).json()["items"]
+    receipts = served.client.get(f"{path}/receipts", headers=wait).json()["receipts"]
+    known = {"item": items[0]["id"], "call": items[-1]["call_id"], "job": job}
+    return {**known, "version": receipts[0]["version"]}
 
 
 def bearer(name: str, user: str | None = None) -> dict[str, str]:

@@ -109,15 +109,6 @@ both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stre
 
 
 @both_ways
-def test_a_chat_completion(client: OpenAI, stream: bool) -> None:
-    made = chat(client, {"role": "system", "content": "Be kind."}, user("hello"), stream=stream)
-    (choice,) = made.choices
-    assert choice.message.content == "You said 'hello', the last of 1." and choice.finish_reason == "stop"
-    assert made.model == "support" and made.usage.prompt_tokens > 0
-    assert made.usage.total_tokens == made.usage.prompt_tokens + made.usage.completion_tokens
-
-
-@both_ways
 def test_a_response(client: OpenAI, stream: bool) -> None:
     made = respond(client, "hello", stream=stream, instructions="Be kind.")
     assert made.output_text == "You said 'hello', the last of 1." and made.status == "completed"
@@ -162,8 +153,6 @@ def test_responses_in_the_background_outlive_the_service(tmp_path: Path) -> None
             assert found.output_text.startswith("You said")
             assert (await later.responses.cancel(made.id)).status == "completed"  # it had ended
             assert (await later.responses.retrieve(other.id)).status == "cancelled"
-            started = await later.responses.create(model="support", input="hello", background=True)
-            assert (await later.responses.cancel(started.id)).status in ("cancelled", "completed")
 
     with serving(app(support_node(store, answers))) as served:
         asyncio.run(ask())
@@ -344,13 +333,6 @@ def test_one_key_is_one_job(client: OpenAI, served: Served) -> None:
             ask(client, other, extra_headers={"Idempotency-Key": key})
 
 
-def test_a_turn_that_failed_is_not_done_again_by_the_client(served: Served) -> None:
-    with client_of(served, retries=2) as client:
-        with pytest.raises(openai.InternalServerError, match="the model is down") as caught:
-            chat(client, user("fail"), **named("failing"))
-        assert caught.value.status_code == 502 and said_in(served, "failing") == ["fail"]
-
-
 @pytest.mark.parametrize("is_chat", [True, False])
 def test_of_a_request_that_is_refused_nothing_is_left(is_chat: bool) -> None:
     node = support_node(answer=answers)
@@ -367,7 +349,6 @@ def test_a_history_comes_with_its_message(client: OpenAI, served: Served, stream
     history = [user("one"), {"role": "assistant", "content": "Yes."}, user("two")]
     made = respond(client, history, stream=stream)
     assert made.output_text == "You said 'two', the last of 3." and len(made.output) == 1
-    assert client.responses.retrieve(made.id).output_text == made.output_text
     assert said_in(served, made.conversation.id) == ["one", "two"]
 
 
@@ -404,12 +385,14 @@ def test_words_that_were_not_recorded_are_void() -> None:
     assert [part.text for item in made.body.output for part in getattr(item, "content", ())] == ["It is so."]
 
 
-def test_a_turn_that_fails(client: OpenAI) -> None:
+def test_a_turn_that_fails_is_not_done_again_by_the_client(client: OpenAI, served: Served) -> None:
     assert respond(client, "fail").error.message == "the model is down"
     *_, last = client.responses.create(model="support", input="fail", stream=True)
     assert last.type == "response.failed" and last.response.status == "failed"
-    with pytest.raises(openai.InternalServerError, match="the model is down"):
-        chat(client, user("fail"))
+    with client_of(served, retries=2) as stubborn:
+        with pytest.raises(openai.InternalServerError, match="the model is down") as caught:
+            chat(stubborn, user("fail"), **named("failing"))
+        assert caught.value.status_code == 502 and said_in(served, "failing") == ["fail"]
     with pytest.raises(openai.APIError, match="the model is down"):
         list(client.chat.completions.create(model="support", messages=[user("fail")], stream=True))
 
@@ -417,11 +400,8 @@ def test_a_turn_that_fails(client: OpenAI) -> None:
 @both_ways
 def test_a_conversation_that_is_removed_ends_its_answer(tmp_path: Path, stream: bool) -> None:
     gate, words = Gate(), "the conversation was removed"
-    with (
-        serving(app(support_node(tmp_path / "store.db", gate), grace=0)) as served,
-        ThreadPoolExecutor() as pool,
-    ):
-        node = served.application.state.service.node
+    node = support_node(tmp_path / "store.db", gate)
+    with serving(app(node, grace=0)) as served, ThreadPoolExecutor() as pool:
 
         def answered(path: str, **body: Any) -> Any:
             """The answer to a request whose conversation is removed meanwhile."""
@@ -447,7 +427,6 @@ def test_a_conversation_that_is_removed_ends_its_answer(tmp_path: Path, stream: 
 UNSUPPORTED: list[dict[str, Any]] = [
     {"n": 2},
     {"logprobs": True},
-    {"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": 5}}}},
     {"response_format": {"type": "grammar"}},
     {"tool_choice": "required", "tools": [LOOK]},
