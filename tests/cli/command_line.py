@@ -52,14 +52,12 @@ def run(*arguments: str, given: Any = None) -> Result:
 
 
 def ran(*arguments: str, given: Any = None) -> Result:
-    """Run a command that succeeds."""
     done = run(*arguments, given=given)
     assert done.exit_code == 0, done.output
     return done
 
 
 def ran_json(*arguments: str, given: Any = None) -> Any:
-    """The JSON that a command prints."""
     return json.loads(ran(*arguments, "--json", given=given).stdout)
 
 
@@ -99,7 +97,6 @@ def written(path: Path, value: Any) -> str:
 
 
 def lines(values: Sequence[Any]) -> str:
-    """JSON lines."""
     return "".join(json.dumps(value) + "\n" for value in values)
 
 
@@ -135,7 +132,6 @@ def seeded(path: Path, address: str = "ana/q3", key: bytes | None = None) -> str
 
 
 def view_of(path: str | Path, address: str = "ana/q3", key: bytes | None = None) -> list[Any]:
-    """What the main transcript of a conversation shows."""
     with Store.open(path, key=key) as store:
         return list(Session.open(address, store=store).view())
 
@@ -171,5 +167,4 @@ class Chatting:
         return Talked(shown.out, shown.err, model, failed)
 
     def items(self, address: str | None = None) -> list[Item]:
-        """What a conversation shows."""
         return view_of(self.path, address or self.address)

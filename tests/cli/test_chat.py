@@ -169,8 +169,6 @@ def test_the_embedded_model_answers_without_a_key(tmp_path: Path, monkeypatch: p
     assert [item.role for item in said] == ["user", "assistant"] and said[1].text.strip() in done.stdout
 
 
-# Interrupts, in a process
-
 SLOW = """
 import asyncio, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -24,9 +24,6 @@ def fixed(payload: Any, provider: str, *options: str) -> tuple[Any, str]:
     return json.loads(done.stdout), done.stderr
 
 
-# Faults
-
-
 def test_faults_are_listed_with_their_places_and_exit_status_1(tmp_path: Path) -> None:
     for history in (GOOD, USER, {"messages": GOOD}):  # a list, a single message, a payload
         assert ran(*CHECK, given=history).stdout == "no fault\n"
@@ -58,9 +55,6 @@ def test_no_file_drives_the_terminal(provider: str, history: Any, options: tuple
     for command in (("check", "-", "--provider", provider, *options), ("convert", "-", "--to", "anthropic")):
         printed = run(*command, given=history).output
         assert not any(sign in printed for sign in UNSAFE)
-
-
-# Repairs
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
@@ -143,9 +137,6 @@ def test_a_fault_that_stays_is_reported_with_exit_status_1() -> None:
         assert f"{place}not repaired: model: must be a string, is a number" in done.stderr
 
 
-# Conversion
-
-
 def test_what_is_not_written_is_reported() -> None:
     whole = {"model": "gpt-5.6", "temperature": 0.2, "top_p": None, "messages": [USER], "tools": [TOOL]}
     done = ran("convert", "-", "--to", "anthropic", given=whole)
@@ -160,9 +151,6 @@ def test_what_is_not_written_is_reported() -> None:
     assert "media_as_text" in done.stderr
 
 
-# Counts
-
-
 def test_tokens_by_kind_and_in_all() -> None:
     shown = ran("tokens", "-", "--model", "gpt-4o", given=GOOD).stdout
     assert "user message" in shown and "all, as a request" in shown
@@ -172,9 +160,6 @@ def test_tokens_by_kind_and_in_all() -> None:
     payload = {"model": "claude-opus-4-8", "messages": [USER], "tools": [TOOL]}
     assert ran_json("tokens", "-", given=payload)["model"] == "claude-opus-4-8"
     assert ran_json("tokens", "-", "--model", "gpt-5.6", given=payload)["kinds"]["tool definition"][0] == 1
-
-
-# Files that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -225,8 +210,6 @@ def test_line_separators_and_lone_surrogates_in_texts() -> None:
     half = json.dumps([{"role": "user", "content": "a\ud800b\U0001f600"}])
     assert json.loads(ran(*CHECK, "--fix", given=half).stdout)[0]["content"] == "a\ufffdb\U0001f600"
 
-
-# Any JSON at all
 
 KEYS = "messages input contents parts role content type text id name tools tool_calls function source config"
 WORDS = "user assistant model tool system tool_use tool_result image function_call reasoning message c1"

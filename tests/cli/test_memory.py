@@ -20,9 +20,6 @@ def _with_a_handbook(tmp_path: Path) -> None:
     (tmp_path / "handbook" / "tides.txt").write_text("The tide is read twice a day.")
 
 
-# recall
-
-
 def lived(path: Path) -> str:
     """A store with a fact in one conversation, small talk in another, and a document."""
     with Store.open(path) as store:
@@ -85,8 +82,6 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     assert "tiers must be" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
     assert "there is no store at" in refused(2, "recall", "x", "--store", "none.db")
 
-
-# knowledge
 
 WHERE = ("--scope", "ana", "--store", "k.db")
 

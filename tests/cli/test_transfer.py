@@ -27,9 +27,6 @@ from tests.cli.command_line import (
 HELLO = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 
 
-# export and import
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("wire", PROVIDERS)
 def test_every_wire_comes_in_and_goes_out(wire: str, ending: str, tmp_path: Path) -> None:
@@ -155,9 +152,6 @@ def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.Monkey
     assert done.stdout == "Fine.\n"
     written(tmp_path / "lamps.json", [{"role": "user", "content": "Other."}])
     assert "name another address with --as" in refused(1, "continue", file, "--store", store)
-
-
-# copy and check
 
 
 def contents(url: str | Path) -> dict[str, list[Stored]]:

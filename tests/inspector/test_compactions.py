@@ -76,9 +76,6 @@ def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
     assert len(listed(own_shop)) == before + 1
 
 
-# In the browser
-
-
 def test_a_compaction_that_runs_elsewhere_is_listed_from_its_begin_to_its_end(own_shop: Served) -> None:
     gate = Gate(answer=lambda _: "Lamps.")
     with Store.open(own_shop.store) as store, ThreadPoolExecutor(1) as thread:

@@ -19,9 +19,6 @@ def open_parcels(page: Page, served: Served, query: str = "") -> None:
     expect(page.get_by_role("region", name="Transcript")).to_be_visible()
 
 
-# What the server answers
-
-
 def test_the_head_has_figures_marks_and_branches(shop: Served) -> None:
     head = shop.read("conversation", address=PARCELS).data
     assert head["counts"]["requests"] == 13 and head["spending"]["tokens"]
@@ -95,9 +92,6 @@ def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
     assert "This is too late!" in texts
     same = shop.read("compare", address=PARCELS, other=PARCELS).data
     assert same["differences"] == 0
-
-
-# What a person sees and clicks
 
 
 def test_a_summary_is_undone_and_applied_again_on_the_page(own_shop: Served, page: Page) -> None:

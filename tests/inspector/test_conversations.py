@@ -37,9 +37,6 @@ def rows_of(served: Served, **query: Any) -> dict[str, Any]:
     return {row["address"]: row for row in served.read("conversations", **query).data["rows"]}
 
 
-# As data
-
-
 def test_each_conversation_tells_how_far_it_came_and_what_it_cost(shop: Served) -> None:
     rows = rows_of(shop)
     assert list(rows) == ["ana/diary", "lamp-shop/crash", "lamp-shop/refund", BRANCH, PARCELS]
@@ -111,9 +108,6 @@ def test_what_cannot_be_read_is_said_and_hides_no_other(tmp_path: Path) -> None:
     assert list(rows) == ["ana/open", "ana/sealed"]
     assert "sealed: open its store with its key" in rows["ana/sealed"]["fault"]
     assert "fault" not in rows["ana/open"]
-
-
-# On the page
 
 
 def names(page: Page) -> Locator:

@@ -109,9 +109,6 @@ def test_an_item_has_one_size_and_costs_add_up(shop: Served) -> None:
     assert sum(costs) == pytest.approx(spent)
 
 
-# By clicking
-
-
 def test_the_strip_names_breaks_and_leads_to_a_request(page: Page, shop: Served) -> None:
     broken = broken_by(shop, "instructions")
     page.goto(shop.url("store/lamp-shop%2Fparcels/requests"))

@@ -76,6 +76,3 @@ def test_a_decision_is_acted_on_by_the_next_turn(
     (step,) = listed(own_shop)["rows"]
     assert step["result"]["text"] == told and step["status"] == ("done" if verdict is True else "failed")
     assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 404
-
-
-# In the browser

@@ -51,7 +51,6 @@ class Watched:
         self.observer = Observer(self._settings)
 
     def restart(self) -> None:
-        """Observe with nothing known but the store."""
         self.observer = Observer(self._settings)
 
     def begin(self, messages: Sequence[Json], path: str = CHAT, **fields: Any) -> int:
@@ -73,22 +72,18 @@ class Watched:
         self.answer(number, body, status)
 
     def answer(self, number: int, body: Json, status: int = 200) -> None:
-        """Answer a request with a body."""
         data = json.dumps(body).encode()
         self.warnings = self.observer.end(Answer(number, status, data, _JSON, ((0.5, len(data)),))) or ()
 
     def ask(self, messages: Sequence[Json], answer: Json | None, **fields: Any) -> None:
-        """Send a request and answer it."""
         self.end(self.begin(messages, **fields), answer, 200 if answer else 500)
 
     def sessions(self) -> dict[str, Session]:
-        """The conversations in the store, by name."""
         places = [one.place for one in self.store.recent(None)]
         found = {place.conversation: Session.open(str(place), store=self.store) for place in places}
         return dict(sorted(found.items()))
 
     def shown(self) -> dict[str, list[str]]:
-        """What each conversation shows, in short."""
         return {name: [*filter(None, map(brief, one.view()))] for name, one in self.sessions().items()}
 
 

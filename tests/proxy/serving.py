@@ -67,11 +67,9 @@ class Upstream:
         self.has_left = threading.Event()
 
     def answer(self, *pieces: Piece) -> None:
-        """Answer the next requests with these pieces."""
         self.answers.append(pieces)
 
     def wait(self, connection: socket.socket) -> None:
-        """Say no more until the other side has gone."""
         connection.settimeout(PATIENCE)
         with suppress(OSError):
             while connection.recv(1024):
@@ -81,7 +79,6 @@ class Upstream:
 
 @contextmanager
 def upstream() -> Generator[Upstream]:
-    """A server on this machine, whose answers are bytes."""
     held: list[Upstream] = []
 
     class Connection(socketserver.StreamRequestHandler):
@@ -119,7 +116,6 @@ def upstream() -> Generator[Upstream]:
 
 
 def headers_in(head: bytes) -> list[tuple[str, str]]:
-    """The headers of a request or an answer, in their order."""
     lines = head.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
     pairs = (line.partition(":")[::2] for line in lines)
     return [(name.lower(), value.strip()) for name, value in pairs]

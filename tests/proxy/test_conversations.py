@@ -117,8 +117,6 @@ def test_responses_that_name_the_one_before(has_restart: bool) -> None:
     assert list(watched.shown().values()) == [main, [*main[:2], "user: other", "assistant: other!"]]
 
 
-# --- any program -----------------------------------------------------------------------------------------
-
 OFTEN = ["ask", "ask", "ask", "call", "call"]
 ACTIONS = [*OFTEN, "edit", "clear", "drop", "compact", "retry", "fork", "restart", "fail"]
 

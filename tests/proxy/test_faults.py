@@ -80,8 +80,7 @@ def test_an_answer_that_breaks_off_is_passed_on_and_recorded_as_far_as_it_came(
     proxy: Proxied, origin: Upstream, store: Path, question: str
 ) -> None:
     event = b'data: {"model": "gpt-5.6", "choices": [{"index": 0, "delta": {"content": "Fin"}}]}\n\n'
-    end = origin.wait if question == "leaves" else socket.socket.close
-    origin.answer(STREAM, chunked([event])[0], end)
+    origin.answer(STREAM, chunked([event])[0], origin.wait if question == "leaves" else socket.socket.close)
     asked = {"model": "gpt-5.6", "stream": True, "messages": [{"role": "user", "content": question}]}
     with httpx.stream("POST", proxy.url + CHAT, json=asked, timeout=60) as response:
         pieces = response.iter_raw()

@@ -128,7 +128,7 @@ def test_what_is_cut_is_accepted_by_every_provider(path: str, sizes: list[int], 
     for n, size in enumerate(sizes):
         answer = _message(wire, "assistant", f"{n} {WORDS * size}")
         messages += [answer, _message(wire, "user", f"{n} {WORDS}")]
-    settings = {"anthropic": {"model": "claude-sonnet-5", "max_tokens": 99}, "gemini": {}}
+    settings: dict[str, Json] = {"anthropic": {"model": "claude-sonnet-5", "max_tokens": 99}, "gemini": {}}
     given_payload = {**settings.get(wire, {"model": "gpt-5.6"}), field: messages}
     begun = watched.observer.begin(Exchange(1, wire, path, json.dumps(given_payload).encode(), 0.0))
     if begun.body is not None:

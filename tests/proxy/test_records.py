@@ -62,7 +62,7 @@ def test_what_is_redacted_is_not_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize("settings", [{"has_content": False}, {"patterns": ("the rabbit .*hat",)}])
 def test_what_stands_beside_the_words_is_not_stored_either(tmp_path: Path, settings: Any) -> None:
     path, places = tmp_path / "own.db", {"document_index": 0, "start_char_index": 0, "end_char_index": 9}
-    cited = {"type": "char_location", "cited_text": SECRET, "document_title": "a", **places}
+    cited: Json = {"type": "char_location", "cited_text": SECRET, "document_title": "a", **places}
     words: list[Json] = [{"type": "text", "text": "Under it.", "citations": [cited]}]
     body = {"model": "claude-sonnet-5", "max_tokens": 9, "metadata": {"user_id": SECRET}}
     answer = {"type": "message", "role": "assistant", "model": "claude-sonnet-5", "stop_reason": "end_turn"}
@@ -110,9 +110,6 @@ def test_waste_is_told_once_and_stands_on_the_receipt() -> None:
     assert any("has 41,000 characters" in one for one in session.receipts[-1].advice)
 
 
-# --- the report ------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def day(tmp_path: Path) -> Iterator[Path]:
     """A store with a conversation of some requests."""
@@ -148,9 +145,6 @@ def test_the_report_sums_up_a_day(day: Path, tmp_path: Path) -> None:
     assert (tmp_path / "day.html").stat().st_mode & 0o077 == 0
 
 
-# --- websockets ------------------------------------------------------------------------------------------
-
-
 def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, store: Path) -> None:
     sent = list[Any]()
     message: dict[str, Any] = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
@@ -164,7 +158,7 @@ def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, 
         async for text in socket:
             sent.append(text)
             delta = {"type": "response.output_text.delta", "delta": "Hello.", "item_id": "m1"}
-            whole = {**response, "output": [message], "usage": usage}
+            whole: Json = {**response, "output": [message], "usage": usage}
             for event in (delta, {"type": "response.completed", "response": whole}):
                 await socket.send(json.dumps(event))
 
