@@ -238,6 +238,21 @@ async def test_a_worker_that_was_taken_for_dead_writes_nothing_more_and_ends(sho
     await runner.stop(0)
 
 
+async def test_a_worker_that_lost_its_lease_cancels_its_requests_and_writes_nothing_more(shop: Shop) -> None:
+    job = await shop.submit("lost", "model lost")
+    worker = await shop.doer("lost")
+    name = worker.printed(".err").split()[1]
+    shop.execute("UPDATE quire.workers SET state = 'dead' WHERE id = %s", name)
+    await shop.doer("lost", but=worker.pid)
+    version = shop.node.store.version(shop.session("lost").place)
+
+    assert worker.wait() == 1 and shop.traces("cancelled.lost") == 1
+    assert shop.node.store.version(shop.session("lost").place) == version
+    shop.go("lost")
+    assert (await shop.outcome("lost", job)).stop == "done"
+    assert shop.said("lost") == ["model lost", "You said: model lost"]
+
+
 async def test_a_job_that_ends_its_worker_three_times_fails_with_a_reason(shop: Shop) -> None:
     job = await shop.submit("deadly", "deadly")
     outcome = await shop.outcome("deadly", job)
