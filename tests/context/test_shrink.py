@@ -116,17 +116,6 @@ def test_what_is_forgotten_is_in_no_ledger() -> None:
     assert f"ana_{number:04}" not in block(session.build(TEMPLATE))
 
 
-def test_an_oversized_result_is_shortened_instead_of_an_error() -> None:
-    session = conversation(1)
-    session.append(ToolCall("big", "read_log", "{}"))
-    session.append(ToolResult("big", "read_log", "GET /plants took 12 ms.\n" * 3_000, id="big"))
-    context = session.build(TEMPLATE)
-    assert context.receipt.tokens <= 1_500 and context.explain("big").fate == "shortened"
-    assert "GET /plants" in next(
-        item.text for item in context.items if isinstance(item, ToolResult) and item.id == "big"
-    )
-
-
 def test_what_is_not_shown_whole_has_a_handle_where_the_tool_for_that_is_offered() -> None:
     session = conversation(30)
     context = session.build(template(2_000), tools=[READ_BACK])

@@ -56,19 +56,6 @@ def test_a_family_says_where_each_fork_began_and_how_long_it_is() -> None:
     assert [row.place.conversation for row in nearest] == ["q3", "q3/late", "q3/late/deep"]
 
 
-def test_a_child_begins_with_nothing_and_is_found_again() -> None:
-    store = MemoryStore()
-    one = session(store, compactor=TruncateOldest())
-    one.user("hello")
-    child = one.child("x")
-    assert texts(child.view()) == []
-    child.user("of its own")
-    one.fork("y").user("of the fork")
-    again = session(store, compactor=TruncateOldest())
-    assert texts(again.child("x").view()) == ["of its own"]
-    assert texts(again.child("y").view()) == ["hello", "of the fork"]
-
-
 @pytest.mark.parametrize("way", ["plain", "awaited", "in a loop"])
 def test_a_summary_of_what_a_fork_did(way: str) -> None:
     one = session()

@@ -101,8 +101,11 @@ def test_a_claim_ends_with_its_process_or_a_minute_after_the_last_sign_of_it(tmp
         store.replace(one.place, {entry.version: json.dumps(note).encode()})
         elsewhere, began = session(twin(store)).calls, now()
         assert elsewhere.list_open() == [(call, "running")]
-        with use_clock(lambda: began + 61):
+        with pytest.raises(TurnBusy):
+            elsewhere.begin(call)
+        with use_clock(lambda: began + 61):  # it did not renew it: it hangs, or its machine is gone
             assert elsewhere.list_open() == [(call, "begun")]
+            elsewhere.begin(call)
 
 
 def test_only_calls_that_wait_are_begun_and_answered() -> None:

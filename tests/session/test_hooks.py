@@ -18,8 +18,6 @@ from quire.session import (
     Added,
     Adding,
     Building,
-    Built,
-    Compacted,
     Compacting,
     Dropped,
     Dropping,
@@ -155,23 +153,9 @@ def test_a_draft_with_async_hooks_is_awaited() -> None:
     assert kinds() == ["Dropping"] and len(one.pool) == 0
 
 
-@hook(Building, Built, Compacting, Compacted)
-async def hear_building(event: Any) -> None:
-    heard.append(event)
-
-
 @hook(Building)
 def refuse_building(event: Any) -> None:
     raise PermissionError("not now")
-
-
-def test_building_is_heard_and_may_be_refused() -> None:
-    one = session(hooks=[hear_building])
-    one.assistant("hello")
-    context = run(one.aio.build(TEMPLATE))
-    assert kinds() == ["Building", "Built"] and heard[1].context is context
-    with pytest.raises(PermissionError):
-        session(hooks=[refuse_building]).build(TEMPLATE)
 
 
 STATE: ContextVar[str] = ContextVar("state", default="outside")

@@ -103,14 +103,6 @@ async def test_a_job_that_was_cancelled_is_not_accepted_again(store: Store) -> N
     assert session.jobs.pending() == []
 
 
-async def test_jobs_stay_in_order(store: Store) -> None:
-    session = opened(store)
-    jobs = [Job.of(str(number)) for number in range(5)]
-    for job in jobs:
-        await session.jobs.submit(job)
-    assert opened(store).jobs.pending() == jobs
-
-
 async def test_nobody_else_takes_a_job_that_is_being_done() -> None:
     store, job = MemoryStore(), Job.of("Hello!")
     await opened(store).jobs.submit(job)
@@ -188,29 +180,6 @@ async def test_open_jobs_are_listed_by_scope(name: str) -> None:
         assert listed() == []
         if held.store.knows_open_jobs:
             assert held.store.with_open_jobs() == []
-
-
-async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_path: Path) -> None:
-    here, there = (SQLiteStore(tmp_path / "jobs.db") for _ in range(2))
-    job, call = Job.of("Hello!"), ToolCall("c1", "look")
-    session = opened(here)
-    await session.jobs.submit(job)
-    async with claim_job(parts_of(session).writer, job.id):
-        await session.aio.append(call)
-        async with session.calls.running(call):
-            other = opened(there)
-            async with claim_job(parts_of(other).writer, job.id, force=True):
-                assert other.calls.list_open() == [(call, "begun")]
-
-
-async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
-    noted = (Note("a secret in a note"),)
-    session, job = opened(store), Job.of("my secret", decisions={"c": "another secret"}, before=noted)
-    await session.jobs.submit(job)
-    await session.aio.forget()
-    assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
-    assert session.jobs.pending() == []
-    await session.aio.user("it goes on")
 
 
 SECRET = "the secret is swordfish"

@@ -12,6 +12,7 @@ from quire.context import Entry
 from quire.errors import Forgotten, OverBudget, QuireError, UnknownId
 from quire.items import Item, Message, Note, ToolCall
 from quire.memory import Recall
+from quire.providers import PROVIDERS, Rendered
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
 from quire.state import Transcript
 from quire.stores import MemoryStore
@@ -211,9 +212,9 @@ BESIDE: dict[str, tuple[Any, ...]] = {
     history=st.sampled_from(sorted(HISTORIES)),
     beside=st.sampled_from(sorted(BESIDE)),
     redacts=st.booleans(),
-    wire=st.sampled_from(["openai", "anthropic"]),
+    wire=st.sampled_from(sorted(PROVIDERS)),
 )
-def test_a_request_is_explained_later_as_it_was_then(
+def test_a_request_is_shown_and_explained_later_as_it_was_then(
     turns: list[list[Op]], window: int, history: str, beside: str, redacts: bool, wire: str
 ) -> None:
     store, author = MemoryStore(), Author()
@@ -221,7 +222,7 @@ def test_a_request_is_explained_later_as_it_was_then(
     one.pool.keep(Note("a figure", key="report", description="figures"))
     sections = (Instructions("Be brief."), HISTORIES[history], *BESIDE[beside])
     template = Template(*sections, budget=Budget(window=window), model="gpt-5.6")
-    explained: list[tuple[str, dict[str, Entry]]] = []
+    explained: list[tuple[Rendered, str, dict[str, Entry]]] = []
     for ops in turns:
         question = one.user("And then?")
         for op in ops:
@@ -235,13 +236,12 @@ def test_a_request_is_explained_later_as_it_was_then(
         except OverBudget:
             continue
         entries = {entry.item_id: context.explain(entry.item_id) for entry in context.receipt.entries}
-        send(context, wire, max_tokens=10)
-        explained.append((str(context.receipt), entries))
+        explained.append((send(context, wire, seed=10), str(context.receipt), entries))
     for again in (one, session(twin(store))):
-        for receipt, (table, entries) in zip(again.receipts, explained, strict=True):
-            assert str(receipt) == table
+        for receipt, (sent, table, entries) in zip(again.receipts, explained, strict=True):
+            assert str(receipt) == table and all(map(receipt.shows, receipt.items))
             assert {one.item_id: receipt.explain(one.item_id) for one in receipt.entries} == entries
-            assert receipt.request()["max_tokens"] == 10
+            assert receipt.request() == {**sent.payload, "seed": 10}
             with pytest.raises(UnknownId):
                 receipt.explain("nothing")
 
@@ -360,27 +360,10 @@ def test_a_receipt_knows_what_its_answers_used(is_said: bool) -> None:
             assert sum(each.cost for each in spent) == pytest.approx(reader.spending.cost)
 
 
-def in_notebook(shown: Any) -> str:
-    return str(shown._repr_html_())
-
-
 def test_a_receipt_is_shown_in_a_notebook_as_its_context_was() -> None:
-    hostile = "<script>alert('1')</script>"
-    template = Template(
-        Instructions("Be brief."),
-        History(),
-        Custom(hostile, lambda ask: []),
-        budget=Budget(window=600, reserve=50),
-    )
-    one = session()
+    one, hostile = session(), Custom("<script>alert('1')</script>", lambda ask: [])
     talk(one, 60)
-    one.user("And now?")
-    context = one.build(template)
+    context = one.build(Template(History(), hostile, budget=Budget(window=600)))
     send(context)
-    (receipt,) = one.receipts
-    page = in_notebook(receipt)
-    assert page == in_notebook(context) == in_notebook(context.receipt)
-    assert "<script" not in page and "&lt;script&gt;" in page and "oldest left out" in page
-    assert "kept free for the answer: 50 tokens" in page and f"of {receipt.available:,} tokens" in page
-    one.forget(one.view()[0].id)
-    assert "<svg" in in_notebook(one.receipts[0])
+    pages = [shown._repr_html_() for shown in (context, context.receipt, one.receipts[0])]
+    assert "oldest left out" in pages[0] and "<script" not in pages[0] and len({*pages}) == 1

@@ -175,17 +175,6 @@ def test_the_verbs_are_awaited_and_hooks_hear_them_once() -> None:
     run(conversation())
 
 
-def test_another_process_sees_the_same() -> None:
-    with kept("sqlite") as held:
-        one, other = session(held.store), session(held.open())
-        question = one.user("one")
-        one.assistant("first")
-        other.retract()
-        other.assistant("better")
-        one.edit(question.id, "two")
-        assert texts(one.view()) == ["two"] == texts(session(held.open()).view())
-
-
 VERBS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 63)), max_size=8)
 
 

@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
-from hypothesis import given, strategies as st
 
-from quire.errors import DuplicateId, EditRefused, Irreducible, UnknownId
 from quire.items import Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
-from quire.state import Outline, Page, Transcript, View, archived, config_at, newest, reopened, truncate
-from quire.testing.histories import OPS, Author, Op
+from quire.state import Outline, Page, Transcript, archived, reopened
 from quire.testing.plain import FourCharacters
 from tests.counting import held_by
 
@@ -49,91 +46,6 @@ class Kept:
     def items(self, positions: Sequence[int]) -> list[Item]:
         self.read += len(positions)
         return [self.all[position - self.start] for position in positions]
-
-
-def check_same(lazy: Transcript, whole: Transcript) -> None:
-    assert lazy.recorded() == whole.recorded()
-    check_same_view(lazy.view, whole.view)
-    for revision in range(len(whole) + 1):
-        check_same_view(lazy.at(revision), whole.at(revision))
-        assert lazy.past(revision).tip.grouping.packed() == whole.past(revision).tip.grouping.packed()
-
-
-def check_same_view(lazy: View, whole: View) -> None:
-    counter = FourCharacters()
-    assert len(lazy) == len(whole) and list(lazy) == list(whole)
-    assert [*reversed(lazy)] == [*reversed(whole)]
-    assert lazy.pending() == whole.pending() and lazy.pins() == whole.pins()
-    assert lazy.groups() == whole.groups() and lazy.late_among(lazy) == whole.late_among(whole)
-    assert config_at(lazy) == config_at(whole)
-    for index in range(len(whole) + 1):
-        assert lazy.counted_before(index, counter) == whole.counted_before(index, counter)
-        assert lazy.position_at(index) == whole.position_at(index)
-    for item in whole.recorded():
-        assert lazy.fate(item.id) == whole.fate(item.id)
-    for tokens in (20, 60, 200):
-        assert _cut(lazy, tokens) == _cut(whole, tokens)
-
-
-def _cut(view: View, tokens: int) -> tuple[object, object]:
-    try:
-        shown = list(newest(view, tokens=tokens, counter=FourCharacters()))
-        hidden = truncate(view, tokens=tokens, counter=FourCharacters())
-        return shown, None if hidden is None else hidden.spans
-    except Irreducible as fault:
-        return fault.parts, None
-
-
-def extend(ops: list[Op], author: Author, whole: Transcript, *others: Transcript) -> None:
-    """Record what operations stand for; what one transcript refuses, the others refuse too."""
-    for op in ops:
-        item = author.item(whole, op)
-        if item is None:
-            continue
-        try:
-            whole.append(item)
-        except (EditRefused, DuplicateId, UnknownId) as fault:
-            for other in others:
-                with pytest.raises(type(fault)):
-                    other.append(item)
-        else:
-            for other in others:
-                other.append(item)
-
-
-@pytest.mark.laws
-@given(OPS, OPS, OPS, st.booleans())
-def test_an_archive_is_the_transcript_at_every_revision(
-    first: list[Op], second: list[Op], third: list[Op], is_counted: bool
-) -> None:
-    whole, author, kept = Transcript(), Author(), Kept()
-    extend(first, author, whole)
-    for ops in (second, third):
-        if is_counted:
-            whole.view.tokens(FourCharacters())
-        lazy = whole if not kept.outline else kept.reopened()
-        if kept.outline:  # it goes on from an archive, and becomes one again
-            lazy.extend(whole.recorded(len(lazy)))
-            if is_counted:
-                lazy.view.tokens(FourCharacters())
-        kept.keep(lazy)
-        lazy = kept.reopened()
-        extend(ops, author, whole, lazy)
-        check_same(lazy, whole)
-
-
-@pytest.mark.laws
-@given(OPS, OPS, OPS)
-def test_an_archive_follows_the_past_of_a_fork(first: list[Op], second: list[Op], third: list[Op]) -> None:
-    parent, author = Transcript(), Author()
-    extend(first, author, parent)
-    whole, past, kept = parent.fork(), Kept(), Kept()
-    extend(second, author, whole)
-    past.keep(parent)
-    kept.keep(whole, len(parent))
-    lazy = kept.reopened(past.reopened())
-    extend(third, author, whole, lazy)
-    check_same(lazy, whole)
 
 
 def test_what_was_loaded_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
