@@ -91,23 +91,6 @@ def test_it_stays_the_same_until_the_cut_moves() -> None:
 TEMPLATE = template(1_500)
 
 
-def test_two_processes_cut_at_the_same_place_with_the_same_ledger() -> None:
-    store = MemoryStore()
-    session = Session.open("ana/plants", store=store)
-    for number in range(40):
-        turn(session, number)
-    session.user("What now?")
-    context = session.build(TEMPLATE)
-    context.render("openai")
-    context.sent()
-    turn(session, 40, 0)
-    again = Session.open("ana/plants", store=store).build(template(1_500))
-    assert again.cuts == context.cuts and block(again) == block(context)
-    kept = session.receipts[-1]
-    assert list(kept.items) == list(context.items) and kept.entries == context.receipt.entries
-    assert [line.section for line in kept.lines()] == ["instructions", "history", "history ledger"]
-
-
 def test_what_is_forgotten_is_in_no_ledger() -> None:
     session = conversation(30)
     text = block(session.build(TEMPLATE))

@@ -9,7 +9,6 @@ import pytest
 
 from quire import Session
 from quire.items import Message, Note
-from quire.models import Scripted
 from quire.session import Added, hook
 from quire.stores import MemoryStore
 from tests.session.opened import answer, run, said, session, texts, watch
@@ -90,28 +89,6 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(mer
         assert texts(held.view()) in (["before"], ["before", "a", "b", "c"])
         assert len(held.pool) == (len(held.view()) > 1 and merge is _merged_draft)
     assert one.spending.requests in ((1,) if merge is _merged_draft else (0,))
-
-
-def test_a_merge_that_is_cancelled_while_its_summary_is_written_leaves_nothing() -> None:
-    one, begun = session(), asyncio.Event()
-    child = one.fork("x")
-    child.append(*said("look", "found"))
-
-    class Writing(Scripted):
-        async def ask(self, items: Any, **options: Any) -> Any:
-            begun.set()
-            await asyncio.Event().wait()
-
-    async def cancelled() -> None:
-        merging = asyncio.create_task(one.aio.merge(child, keep="summary", model=Writing([])))
-        await begun.wait()
-        merging.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await merging
-
-    run(cancelled())
-    assert one.version == 0 and texts(one.view()) == []
-    assert texts(one.merge(child)) == ["look", "found"]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "json lines"])

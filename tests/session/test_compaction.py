@@ -68,17 +68,14 @@ def test_a_plain_build_waits_for_a_summary_and_shows_it() -> None:
     assert context.receipt.advice == () and one.build(TEMPLATE).shared == len(context.items)
 
 
-def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
-    async def conversation() -> None:
-        model = Slow("They talked.")
-        one = await begun(MemoryStore(), model)
-        with pytest.raises(InvalidValue, match="await the verb"):
-            one.close()
-        model.go.set()
-        await one.aio.close()
-        assert summaries(one) == 1
-
-    run(conversation())
+async def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
+    model = Slow("They talked.")
+    one = await begun(MemoryStore(), model)
+    with pytest.raises(InvalidValue, match="await the verb"):
+        one.close()
+    model.go.set()
+    await one.aio.close()
+    assert summaries(one) == 1
 
 
 def _pinned(one: Session) -> None:
@@ -90,20 +87,19 @@ def _forgotten(one: Session) -> None:
 
 
 @pytest.mark.parametrize("change", [_pinned, _forgotten])
-def test_a_late_summary_is_discarded_if_its_range_was_changed(change: Callable[[Session], None]) -> None:
-    async def conversation() -> None:
-        model, store = Slow(f"They said {SECRET}."), MemoryStore()
-        one = await begun(store, model)
-        change(one)
-        model.go.set()
-        await one.aio.close()
-        assert not summaries(one) and one.compaction.metrics.discarded == 1
-        assert b"swordfish" not in kept_bytes(store)
+async def test_a_late_summary_is_discarded_if_its_range_was_changed(
+    change: Callable[[Session], None],
+) -> None:
+    model, store = Slow(f"They said {SECRET}."), MemoryStore()
+    one = await begun(store, model)
+    change(one)
+    model.go.set()
+    await one.aio.close()
+    assert not summaries(one) and one.compaction.metrics.discarded == 1
+    assert b"swordfish" not in kept_bytes(store)
 
-    run(conversation())
 
-
-def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_again() -> None:
+async def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_again() -> None:
     class WaitsForSummary(Pooled):
         def __init__(self, one: Session, model: Slow) -> None:
             super().__init__()
@@ -114,14 +110,11 @@ def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_aga
             await self._one.aio.compaction.close()
             return ()
 
-    async def conversation() -> None:
-        model = Slow()
-        one = await begun(MemoryStore(), model)
-        await one.aio.build(Template(History(), WaitsForSummary(one, model), budget=Budget(window=8_000)))
-        await one.aio.close()
-        assert summaries(one) == 1 and one.compaction.metrics.discarded == 0
-
-    run(conversation())
+    model = Slow()
+    one = await begun(MemoryStore(), model)
+    await one.aio.build(Template(History(), WaitsForSummary(one, model), budget=Budget(window=8_000)))
+    await one.aio.close()
+    assert summaries(one) == 1 and one.compaction.metrics.discarded == 0
 
 
 def test_failures_are_counted_and_backed_off() -> None:
@@ -148,22 +141,19 @@ def test_failures_are_counted_and_backed_off() -> None:
     assert not summaries(session(store))
 
 
-def test_two_sessions_ask_for_one_summary() -> None:
-    async def conversation() -> None:
-        with kept("sqlite") as held:
-            model, second = Slow(), Slow()
-            one = session(held.store, compactor=SUMMARIZE, model=model)
-            other = session(held.open(), compactor=SUMMARIZE, model=second)
-            talk(one, 6)
-            await asyncio.gather(one.aio.build(TEMPLATE), model.begun.wait())
-            await other.aio.build(TEMPLATE)
-            refused = await other.aio.compaction.run()
-            assert refused is not None and "another process" in refused.reason
-            model.go.set()
-            await asyncio.gather(one.aio.close(), other.aio.close())
-            assert summaries(session(held.open())) == 1 and not second.begun.is_set()
-
-    run(conversation())
+async def test_two_sessions_ask_for_one_summary() -> None:
+    with kept("sqlite") as held:
+        model, second = Slow(), Slow()
+        one = session(held.store, compactor=SUMMARIZE, model=model)
+        other = session(held.open(), compactor=SUMMARIZE, model=second)
+        talk(one, 6)
+        await asyncio.gather(one.aio.build(TEMPLATE), model.begun.wait())
+        await other.aio.build(TEMPLATE)
+        refused = await other.aio.compaction.run()
+        assert refused is not None and "another process" in refused.reason
+        model.go.set()
+        await asyncio.gather(one.aio.close(), other.aio.close())
+        assert summaries(session(held.open())) == 1 and not second.begun.is_set()
 
 
 def test_what_is_forgotten_once_it_was_planned_is_told_to_no_model() -> None:
@@ -412,30 +402,27 @@ def test_the_budget_compacts_what_was_undone_and_the_receipt_says_so() -> None:
 
 
 @pytest.mark.parametrize("compactor", [SUMMARIZE, Summarize(unit="tokens")], ids=["messages", "tokens"])
-def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compactor) -> None:
-    async def conversation() -> None:
-        model, whole = Slow(), True
-        one = session(compactor=compactor, model=model)
-        template = Template(History(), budget=Budget(window=200), model="gpt-5.6")
-        for number in range(30):
-            talk(one, 1, f"turn {number}")
-            context = await one.aio.build(template)
-            receipt, shown = context.receipt, context.render("openai")
-            whole = len(one.view()) == len(context.items)
-            assert receipt.tokens <= 200 and (whole or one.view().tokens(COUNTER) > 200)
-            assert len(shown["messages"]) == len(context.items) and not summaries(one)
-            [line] = receipt.lines()
-            assert whole or "oldest left out" in line.note
-            assert whole or any("still being written" in one for one in receipt.advice)
-            await asyncio.sleep(0)
-        assert not whole and one.compaction.metrics.pending == 1
-        model.go.set()
-        await one.aio.close()
-        assert summaries(one) == 1 and texts(one.view())[-1] == "turn 29 answer 0"
-        metrics = one.compaction.metrics
-        assert (metrics.started, metrics.completed, metrics.failed, metrics.pending) == (1, 1, 0, 0)
-
-    run(conversation())
+async def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compactor) -> None:
+    model, whole = Slow(), True
+    one = session(compactor=compactor, model=model)
+    template = Template(History(), budget=Budget(window=200), model="gpt-5.6")
+    for number in range(30):
+        talk(one, 1, f"turn {number}")
+        context = await one.aio.build(template)
+        receipt, shown = context.receipt, context.render("openai")
+        whole = len(one.view()) == len(context.items)
+        assert receipt.tokens <= 200 and (whole or one.view().tokens(COUNTER) > 200)
+        assert len(shown["messages"]) == len(context.items) and not summaries(one)
+        [line] = receipt.lines()
+        assert whole or "oldest left out" in line.note
+        assert whole or any("still being written" in one for one in receipt.advice)
+        await asyncio.sleep(0)
+    assert not whole and one.compaction.metrics.pending == 1
+    model.go.set()
+    await one.aio.close()
+    assert summaries(one) == 1 and texts(one.view())[-1] == "turn 29 answer 0"
+    metrics = one.compaction.metrics
+    assert (metrics.started, metrics.completed, metrics.failed, metrics.pending) == (1, 1, 0, 0)
 
 
 def test_what_became_of_compactions_is_on_the_record() -> None:

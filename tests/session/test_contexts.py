@@ -11,9 +11,8 @@ from quire.errors import InvalidValue, StoreDamaged, UnknownId
 from quire.items import Message
 from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions
-from quire.state import Transcript
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, run, said, send, session, texts, twin
+from tests.session.opened import TEMPLATE, run, send, session, texts, twin
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
@@ -114,25 +113,6 @@ def test_a_payload_that_cannot_be_made_again_is_damaged() -> None:
     store.replace(one.place, {entry.version: entry.body.replace(digest, digest[::-1])})
     with pytest.raises(StoreDamaged):
         session(twin(store)).receipts[0].payload()
-
-
-def test_a_history_that_was_narrowed_and_views_of_others_are_shown_again() -> None:
-    examples = Transcript([Message("user", "What is Quire?"), Message("assistant", "A library.")])
-
-    async def shown(_: Any) -> Any:
-        return examples.view
-
-    one = session()
-    one.append(*said("a", "b", "c", "d", "e"))
-    last = one.view()[-1]
-    for sections in (
-        (History(turns=1), Input()),
-        (Custom("examples", shown), History()),
-        (History(), Custom("examples", shown)),
-    ):
-        narrowed = Template(*sections, budget=Budget(window=8_000))
-        sent = send(one.build(narrowed, input=last), "anthropic").payload
-        assert one.receipts[-1].payload().payload == sent
 
 
 def test_counters_learn_from_what_is_reported() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from quire import Budget, Session, Template
 from quire.context import Entry
 from quire.errors import Forgotten, OverBudget, QuireError, UnknownId
-from quire.items import Item, Message, Note, ToolCall
+from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.memory import Recall
 from quire.providers import PROVIDERS, Rendered
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
@@ -205,23 +205,25 @@ BESIDE: dict[str, tuple[Any, ...]] = {
 
 
 @MANY
-@example(turns=[[(1, 0, 0, 0)]], window=68, history="all", beside="recall", redacts=False, wire="openai")
+@example([[(1, 0, 0, 0)]], 68, "all", "recall", True, False, "openai")
 @given(
     turns=st.lists(OPS, min_size=1, max_size=4),
     window=st.integers(60, 1500),
     history=st.sampled_from(sorted(HISTORIES)),
     beside=st.sampled_from(sorted(BESIDE)),
+    is_behind=st.booleans(),
     redacts=st.booleans(),
     wire=st.sampled_from(sorted(PROVIDERS)),
 )
 def test_a_request_is_shown_and_explained_later_as_it_was_then(
-    turns: list[list[Op]], window: int, history: str, beside: str, redacts: bool, wire: str
+    turns: list[list[Op]], window: int, history: str, beside: str, is_behind: bool, redacts: bool, wire: str
 ) -> None:
     store, author = MemoryStore(), Author()
     one = session(store, redact=_redacted if redacts else None)
     one.pool.keep(Note("a figure", key="report", description="figures"))
-    sections = (Instructions("Be brief."), HISTORIES[history], *BESIDE[beside])
-    template = Template(*sections, budget=Budget(window=window), model="gpt-5.6")
+    ordered = (HISTORIES[history], *BESIDE[beside])
+    sections = ordered if is_behind else ordered[::-1]
+    template = Template(Instructions("Be brief."), *sections, budget=Budget(window=window), model="gpt-5.6")
     explained: list[tuple[Rendered, str, dict[str, Entry]]] = []
     for ops in turns:
         question = one.user("And then?")
@@ -301,7 +303,7 @@ def test_the_receipt_of_two_conversations_with_the_same_ids() -> None:
 # --- cuts ------------------------------------------------------------------------------------------------
 
 
-def test_a_reopened_session_cuts_where_the_last_request_was_cut() -> None:
+def test_a_reopened_session_cuts_where_the_last_request_was_cut_with_the_same_ledger() -> None:
     template = Template(Instructions("Be brief."), History(), budget=Budget(window=600), model="gpt-5.6")
     cuts: dict[bool, list[str]] = {False: [], True: []}
     for reopens, found in cuts.items():
@@ -310,12 +312,15 @@ def test_a_reopened_session_cuts_where_the_last_request_was_cut() -> None:
             for n in range(60):
                 one = session(held.reopen()) if reopens else one
                 one.append(Message("user", f"question {n} " * 8, id=f"question {n}"))
+                one.append(ToolCall(f"c{n}", "look", f'{{"plant": "fern_{n:04}"}}', id=f"call {n}"))
+                one.append(ToolResult(f"c{n}", "look", f'{{"gardener": "ana_{n:04}"}}', id=f"result {n}"))
                 context = one.build(template)
                 context.render("openai")
                 one.append(Message("assistant", f"answer {n} " * 8, id=f"answer {n}"))
                 context.sent()
                 found += [cut.first for cut in context.cuts.values()]
-    assert cuts[True] == cuts[False] and len(cuts[True]) > 40 > 3 * len({*cuts[True]})
+                found += [str(item) for item in context.items if "/ledger/" in item.id]
+    assert cuts[True] == cuts[False] and len(cuts[True]) > 80 > 2 * len({*cuts[True]})
 
 
 def test_the_last_receipts_are_read_without_those_before_them() -> None:

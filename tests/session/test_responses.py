@@ -256,26 +256,21 @@ def test_what_was_sent_says_which_request_is_answered(is_awaited: bool, is_rende
 
 
 @pytest.mark.parametrize("rendered", ["before another", "twice", "in a task that has ended"])
-def test_a_rendering_that_is_named_has_its_receipt(rendered: str) -> None:
+async def test_a_rendering_that_is_named_has_its_receipt(rendered: str) -> None:
     async def first(context: Context) -> Rendered:
         return context.render("anthropic")
 
-    async def record() -> None:
-        one, context = asked()
-        named = await asyncio.create_task(first(context))
-        if rendered != "in a task that has ended":
-            (one.build(TITLE) if rendered == "before another" else context).render("anthropic")
-        with pytest.raises(InvalidValue, match="sent="):
-            await asyncio.create_task(one.aio.record(reply(named)))
-        await one.aio.record(reply(named), sent=named)
-        assert one.receipts[-1].payload().payload == named.payload and called(one) == OWN
-        context.render("anthropic")
-        await asyncio.create_task(
-            one.aio.record(WHOLE["openai"], provider="openai")
-        )  # rendered by no session
-        assert len(one.receipts) == 1
-
-    run(record())
+    one, context = asked()
+    named = await asyncio.create_task(first(context))
+    if rendered != "in a task that has ended":
+        (one.build(TITLE) if rendered == "before another" else context).render("anthropic")
+    with pytest.raises(InvalidValue, match="sent="):
+        await asyncio.create_task(one.aio.record(reply(named)))
+    await one.aio.record(reply(named), sent=named)
+    assert one.receipts[-1].payload().payload == named.payload and called(one) == OWN
+    context.render("anthropic")
+    await asyncio.create_task(one.aio.record(WHOLE["openai"], provider="openai"))  # rendered by no session
+    assert len(one.receipts) == 1
 
 
 def test_a_rendering_is_kept_by_its_caller_alone() -> None:

@@ -14,7 +14,7 @@ from quire.sections import History
 from quire.session import Adding, Hook
 from quire.state import Transcript
 from quire.testing.histories import OPS, Author, Op
-from tests.session.opened import called, ids, run, said, session, texts
+from tests.session.opened import called, ids, said, session, texts
 from tests.stores.keeping import kept
 
 
@@ -156,23 +156,20 @@ def test_a_fork_begins_at_a_version_or_with_an_item() -> None:
             child.fork("e", at=two.id)
 
 
-def test_the_verbs_are_awaited_and_hooks_hear_them_once() -> None:
+async def test_the_verbs_are_awaited_and_hooks_hear_them_once() -> None:
     heard: list[Adding] = []
 
     async def hear(event: Adding) -> None:
         heard.append(event)
 
-    async def conversation() -> None:
-        one = session(hooks=[Hook(hear, (Adding,))])
-        await one.aio.append(*said("one", "first", "two", "second"))
-        await one.aio.retract()
-        await one.aio.hide(one.view()[1].id)
-        new = await one.aio.edit(one.view()[-1].id, "three")
-        fork = await one.aio.fork("f", at=4)
-        assert texts(one.view()) == ["one", "three"] and texts(fork.view())[-1] == "second"
-        assert [len(event.items) for event in heard] == [4, 1, 1, 2] and heard[-1].items[0] == new
-
-    run(conversation())
+    one = session(hooks=[Hook(hear, (Adding,))])
+    await one.aio.append(*said("one", "first", "two", "second"))
+    await one.aio.retract()
+    await one.aio.hide(one.view()[1].id)
+    new = await one.aio.edit(one.view()[-1].id, "three")
+    fork = await one.aio.fork("f", at=4)
+    assert texts(one.view()) == ["one", "three"] and texts(fork.view())[-1] == "second"
+    assert [len(event.items) for event in heard] == [4, 1, 1, 2] and heard[-1].items[0] == new
 
 
 VERBS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 63)), max_size=8)
