@@ -189,19 +189,6 @@ def test_a_summary_without_a_room_may_be_longer_than_what_it_stands_for() -> Non
     assert edit is not None and [span.first for span in edit.spans] == ["a4"]
 
 
-def test_long_pasts_are_read_in_parts_and_without_a_writer_the_next_is_asked() -> None:
-    view = Transcript(
-        [Message("user" if n % 2 == 0 else "assistant", "x" * 400, id=f"{n}") for n in range(40)]
-    ).view
-    plan = Summarize(prompt="{conversation}", size=20).plan(view, Room(10**6, TOKENS, reads=600))
-    assert plan is not None and plan.request is not None and plan.request.is_part
-    assert plan.request.items == ("0", "1", "2", "3"), "up to where a turn begins"
-    nobody = Room(2_000, TOKENS, reads=0)
-    assert Summarize(unit="tokens").plan(view, nobody) is None
-    other = Cascade(Summarize(unit="tokens"), TruncateOldest()).plan(view, nobody)
-    assert other is not None and other.request is None and other.after <= 800
-
-
 def test_a_cascade_goes_as_far_as_it_must_and_requests_a_summary_last() -> None:
     cascade = Cascade(ClearToolResults(keep=0, at_least=1, stub="-"), TruncateOldest())
     enough = cascade.plan(calls(BULK, BULK).view, Room(500, TOKENS))

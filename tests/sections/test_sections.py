@@ -130,9 +130,7 @@ def test_a_transform_keeps_ids_and_times() -> None:
 def test_instructions_are_the_same_in_every_turn_and_run() -> None:
     section = Instructions("Be brief.")
     assert asked(section, Ask()) is asked(section, Ask(scope="other")) and section.stability == "static"
-    (item,) = items_from(section, Ask())
-    assert isinstance(item, Message) and (item.role, item.text) == ("system", "Be brief.")
-    assert items_from(Instructions("Be brief."), Ask()) == [item] and item.id.startswith("instructions/")
+    assert items_from(Instructions("Be brief."), Ask()) == items_from(section, Ask())
     own = Message("developer", "Mine.")
     assert items_from(Instructions([own, {"role": "system", "content": "Theirs."}]), Ask())[0] is own
 

@@ -113,9 +113,12 @@ def talk(one: Session, turns: int, name: str = "x") -> None:
         one.assistant(f"{name} answer {n}")
 
 
-def answer(words: str, *, input: int = 30, output: int = 2, model: str | None = "gpt-5.6") -> dict[str, Any]:
+def answer(
+    words: str, *, input: int = 30, output: int = 2, cached: int = 0, model: str | None = "gpt-5.6"
+) -> dict[str, Any]:
     """A reply of the Chat Completions API."""
-    usage = {"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output}
+    usage: dict[str, Any] = {"prompt_tokens": input, "completion_tokens": output}
+    usage |= {"total_tokens": input + output, "prompt_tokens_details": {"cached_tokens": cached}}
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": words}}
     named = {} if model is None else {"model": model}
     return {"object": "chat.completion", "choices": [choice], "usage": usage, **named}

@@ -157,9 +157,9 @@ async def test_open_jobs_are_listed_by_scope(name: str) -> None:
             await session.jobs.submit(job)
 
         def listed(scope: str | None = None) -> list[tuple[str, str]]:
-            held.reopen()
             return sorted((one.job, one.state) for one in open_jobs(held.store, scope))
 
+        held.reopen()
         assert listed("ana") == [("first", "waiting"), ("later", "waiting")] and len(listed()) == 3
         async with claimed(Session.open("ana/pens", store=held.store), "first") as taken:
             running = [one.job for one in open_jobs(held.store, "ana") if one.state == "running"]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from quire.compactors import Offload
-from quire.errors import Conflict
 from quire.items import Note, ToolResult
 from quire.session import Added, Adding, Dropped, Dropping, Session, hook
 from tests.session.opened import called, run, session, two
@@ -15,14 +14,11 @@ from tests.session.opened import called, run, session, two
 KEPT = "approved"
 Act = Callable[[Session], Any]
 heard: list[tuple[str, Any]] = []
-at_hand: list[Session] = []
-"""The session that hooks touch."""
 
 
 @pytest.fixture(autouse=True)
 def _nothing_heard() -> None:  # pyright: ignore[reportUnusedFunction]
     heard.clear()
-    at_hand.clear()
 
 
 @hook(Adding, Added, Dropping, Dropped)
@@ -46,16 +42,12 @@ def contents(one: Session) -> list[Any]:
     return [each.content for each in one.pool]
 
 
-ACTS: dict[str, Act] = {
+REFUSED: dict[str, Act] = {
     "keep": lambda one: one.pool.keep(note("z", "new")),
     "drop": lambda one: one.pool.drop("plan"),
     "awaited drop": lambda one: run(one.aio.pool.drop("plan")),
     "clear": lambda one: one.pool.clear(),
 }
-
-
-def each(*names: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("act", [ACTS[name] for name in names], ids=names)
 
 
 def test_hooks_hear_of_each_change_before_and_after() -> None:
@@ -69,7 +61,7 @@ def test_hooks_hear_of_each_change_before_and_after() -> None:
     assert heard == [("Dropping", ["2"]), ("Dropped", ["2"])]
 
 
-@each(*ACTS)
+@pytest.mark.parametrize("act", REFUSED.values(), ids=REFUSED)
 def test_a_hook_may_refuse_and_then_nothing_has_changed(act: Act) -> None:
     one = session(hooks=[guard], pool_limit=1)
     one.pool.keep(note("plan", KEPT))
@@ -99,21 +91,6 @@ def test_which_note_gives_way_is_decided_on_what_is_there() -> None:
         other.pool.drop("a")
         one.pool.keep(note("z", "new"))
         assert contents(one) == ["2", "new"] and ("Dropped", ["2"]) not in heard
-
-
-@hook(Dropping)
-def replace_it(event: Dropping) -> None:
-    heard.append(("gone", event.notes[0].content))
-    at_hand[0].pool.keep(Note(f"v{len(heard)}", key=event.notes[0].key))
-
-
-@each("keep", "drop")
-def test_a_note_that_is_replaced_each_time_is_a_conflict_in_the_end(act: Act) -> None:
-    at_hand.append(one := session(hooks=[replace_it], pool_limit=1))
-    one.pool.keep(note("plan", "v0"))
-    with pytest.raises(Conflict):
-        act(one)
-    assert 2 < len(heard) <= 1_000 and contents(one) == [f"v{len(heard)}"]
 
 
 def test_a_draft_drops_the_note_that_it_saw() -> None:

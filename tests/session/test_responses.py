@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
-from weakref import ref
 
 import pytest
 
@@ -271,12 +270,6 @@ async def test_a_rendering_that_is_named_has_its_receipt(rendered: str) -> None:
     context.render("anthropic")
     await asyncio.create_task(one.aio.record(WHOLE["openai"], provider="openai"))  # rendered by no session
     assert len(one.receipts) == 1
-
-
-def test_a_rendering_is_kept_by_its_caller_alone() -> None:
-    _, context = asked()
-    kept = ref(context.render("anthropic"))
-    assert kept() is None
 
 
 def test_what_was_not_sent_is_refused() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import pytest
 
-from quire.items import Item, Mask, Message, Pin, Span, Summary, ToolCall, ToolResult
+from quire.items import Item, Mask, Message
 from quire.state import Outline, Page, Transcript, archived, reopened
 from quire.testing.plain import FourCharacters
 from tests.counting import held_by
@@ -27,8 +27,7 @@ class Kept:
         self.pages: dict[int, bytes] = {}
         self.all: list[Item] = []
         self.outline = b""
-        self.start = 0
-        self.read = 0
+        self.start = self.read = 0
 
     def keep(self, transcript: Transcript, start: int = 0) -> None:
         before = msgspec.msgpack.decode(self.outline, type=Outline) if self.outline else None
@@ -64,26 +63,3 @@ def test_what_was_loaded_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     assert held_by(lazy)[0] < before + 800
     kept.read = 0
     assert lazy.view[:3] == lazy.view[:3] == whole.view[:3] and kept.read == 3
-
-
-def test_what_is_asked_is_loaded_and_no_more() -> None:
-    whole, kept = Transcript(), Kept()
-    whole.append(Message("system", "Be brief.", id="00"))
-    whole.extend(
-        Message("user" if n % 2 else "assistant", f"message {n}", id=f"{n:02}") for n in range(1, 60)
-    )
-    whole.extend([Pin("07"), Mask("09", "[cleared]", id="mask"), ToolCall("c", "slow", id="call")])
-    whole.view.tokens(FourCharacters())
-    kept.keep(whole)
-    lazy = kept.reopened()
-    calls = kept.read
-    assert len(lazy.view) == len(whole.view) and calls == 1  # the call that waits
-    assert lazy.view.tokens(FourCharacters()) == whole.view.tokens(FourCharacters())
-    assert lazy.view.pins() == whole.view.pins() and "55" in lazy and "zz" not in lazy
-    assert kept.read == calls
-    assert lazy.view[-5:] == whole.view[-5:] and kept.read == calls + 4
-    assert lazy.view.get("20") == whole.get("20") and kept.read == calls + 5
-    assert next(reversed(lazy.view)) == whole.view[-1] and kept.read < 20
-    lazy.append(Summary("Earlier: much.", (Span("01", "06"),), id="summary"))
-    lazy.append(ToolResult("c", "slow", "done", id="result"))
-    assert kept.read < 40

@@ -54,8 +54,8 @@ def edited(kind: str, times: int) -> Transcript:
 
 @pytest.mark.parametrize("kind", EDITS)
 def test_a_write_among_many_keeps_as_much_as_one_among_few(kind: str) -> None:
-    few, some, many = (held_by(edited(kind, times))[0] for times in (125, 250, 500))
-    assert many - some < 2.4 * (some - few) and (many - some) / 250 < 250
+    few, some, many = (held_by(edited(kind, times))[0] for times in (75, 150, 300))
+    assert many - some < 2.4 * (some - few) and (many - some) / 150 < 250
 
 
 def told_of(view: View) -> int:
@@ -64,7 +64,7 @@ def told_of(view: View) -> int:
 
 @pytest.mark.parametrize("kind", EDITS)
 def test_what_became_of_all_items_is_told_in_one_go(kind: str) -> None:
-    few, many = (told_of(edited(kind, times).view) for times in (200, 400))
+    few, many = (told_of(edited(kind, times).view) for times in (100, 200))
     assert many < 2.4 * few
 
 
