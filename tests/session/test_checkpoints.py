@@ -14,6 +14,7 @@ from quire.session import find_items, log_of
 from quire.state import Transcript, View, config_at, newest
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import FourCharacters
+from tests.counting import held_by
 from tests.session.opened import SECRET, TEMPLATE, Died, answer, dies_at, send, session, talk, texts, watch
 from tests.stores.keeping import Kept, kept
 
@@ -207,6 +208,18 @@ def test_a_long_conversation_that_stays_open_holds_what_is_shown() -> None:
         assert max(weights) < 200_000 < 400 * 900 and len(one.view()) == 400
         assert texts(one.view()[:2]) == ["x question 0", "x answer 0"]
         assert texts(one.view()) == texts(session(held.reopen()).view())
+
+
+def test_what_was_read_of_a_long_conversation_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quire.state.archive.MAX_ITEMS", 8)
+    with kept("sqlite") as held:
+        talk(session(held.store), 200)
+        one, weights = session(held.reopen()), list[int]()
+        for half in (0, 200):
+            read = [word for at in range(half, half + 200, 5) for word in texts(one.view(at=at + 5)[at:])]
+            assert read[::2] == [f"x question {(half + n) // 2}" for n in range(0, 200, 2)]
+            weights.append(held_by(one.view())[0])
+        assert weights[1] < weights[0] + 200
 
 
 @KINDS

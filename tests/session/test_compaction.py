@@ -21,11 +21,11 @@ from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
 from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
 from quire.sections import Ask, Catalogue, History, Instructions, Pooled
-from quire.session import Compacted, Compacting, Hook, Session, hook, parts_of
+from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.state import View
 from quire.stores import MemoryStore
 from quire.tokens import Prices
-from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
+from tests.session.opened import SECRET, TEMPLATE, called, kept_bytes, run, session, talk, texts, twin
 from tests.stores.keeping import kept
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
@@ -198,12 +198,10 @@ class Windowed(Scripted):
 
     def __init__(self, fault: type[ModelFailed] = ModelFailed, reads: int = WINDOW) -> None:
         super().__init__(["Goal: to know."], repeat=True)
-        self.is_down, self.asked = False, list[int]()
+        self.asked = list[int]()
         self._fault, self._reads = fault, reads
 
     async def ask(self, items: Any, **options: Any) -> Any:
-        if self.is_down:
-            raise ModelFailed("overloaded")
         self.asked.append(sum(map(COUNTER.count, items)))
         if self.asked[-1] > self._reads:
             raise self._fault("too long")
@@ -252,16 +250,15 @@ NARROW = Template(
 OFFLOADING: list[Compactor] = [Cascade(Offload(), ClearToolResults(), TruncateOldest()), Offload(ceiling=0)]
 
 
-def read(one: Session, *outputs: str) -> None:
+def read_log(one: Session) -> None:
     one.user("Read the log.")
-    one.append(*(ToolCall(f"c{n}", "read", "{}") for n in range(len(outputs))))
-    one.append(*(ToolResult(f"c{n}", "read", output) for n, output in enumerate(outputs)))
+    one.tool(LOG, call_id=called(one, "read").call_id)
 
 
 @pytest.mark.parametrize("compactor", OFFLOADING, ids=lambda one: one.name)
 def test_a_result_that_is_too_large_is_moved_and_the_turn_goes_on(compactor: Compactor) -> None:
     one = session(compactor=compactor)
-    read(one, LOG)
+    read_log(one)
     context = one.build(NARROW)
     (note,) = one.pool
     shown = [getattr(item, "text", "") for item in context.items]
@@ -273,7 +270,7 @@ def test_a_result_that_is_too_large_is_moved_and_the_turn_goes_on(compactor: Com
 @pytest.mark.parametrize("compactor", [TruncateOldest(), Summarize()], ids=lambda one: one.name)
 def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: Compactor) -> None:
     one = session(compactor=compactor)
-    read(one, LOG)
+    read_log(one)
     before = one.view().recorded()
     whole = Template(Instructions("Be exact."), History(shortens=False), budget=NARROW.budget)
     with pytest.raises(OverBudget):
@@ -285,19 +282,16 @@ def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: C
 def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
     one = session(compactor=Summarize(), model=GIST)
     long_talk(one, 15)
-    child = one.fork("child")
-    turn(child)
-    assert summaries(child) == 1 and not summaries(one)
-    assert parts_of(one.child("other")).compactions.compactor is None
-    assert parts_of(session().fork("x")).compactions.compactor is None
-
-    async def drafted() -> None:
-        async with one.draft() as draft:
-            assert parts_of(draft).compactions.compactor is None
-            draft.compaction.use(Summarize(), GIST)
-            await draft.aio.build(TEMPLATE)
-
-    run(drafted())
+    fork, child = one.fork("fork"), one.child("child")
+    long_talk(child, 15)
+    for other in (fork, child):
+        turn(other)
+    assert summaries(fork) == 1 and summaries(child) == summaries(one) == 0
+    with one.draft() as draft:
+        draft.build(TEMPLATE)
+        assert summaries(draft) == 0
+        draft.compaction.use(Summarize(), GIST)
+        draft.build(TEMPLATE)
     assert summaries(one) == 1
 
 

@@ -66,11 +66,6 @@ CAUSES: dict[str, tuple[Callable[[Session], Any], dict[str, Any], str]] = {
     "edit by a mask": (lambda one: one.append(Mask(one.view()[4].id, "gone")), {}, "masked"),
     "model": (nothing, {"model": "gpt-5.5"}, "gpt-5.6 at openai → gpt-5.5 at openai"),
     "tools": (nothing, {"tools": [TOOL]}, "new: look"),
-    "instructions": (
-        nothing,
-        {"how": template(Instructions("Be long."), History())},
-        "'instructions' has changed",
-    ),
     "cut": (nothing, {"how": template(Instructions("Be brief."), History(), window=1_000)}, "the cut moved"),
 }
 

@@ -45,24 +45,6 @@ def users(count: int) -> Transcript:
     return Transcript(user(f"u{number}") for number in range(count))
 
 
-def test_a_batch_is_recorded_whole_or_not_at_all() -> None:
-    transcript = a_turn_with_tools()
-    before, fork = shown(transcript), transcript.fork()
-    batch: list[Item] = [
-        ToolCall("c9", "search", id="t9"),
-        Hide(over("r1", "x2")),
-        assistant("a9"),
-        user("u1"),
-    ]
-    with pytest.raises(DuplicateId):
-        transcript.extend(batch)
-    assert shown(transcript) == before == shown(fork)
-    assert not transcript.view.pending() and "t9" not in transcript
-    transcript.extend(batch[:3])
-    assert [call.id for call in transcript.view.pending()] == ["t9"]
-    assert shown(fork) == before
-
-
 Step = tuple[Item, str | type[Exception]]
 
 SCENARIOS: dict[str, tuple[Transcript, list[Step]]] = {
