@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from quire import Budget, Session, Template
 from quire.context import Context
+from quire.errors import QuireError
 from quire.items import Item, Message, ToolCall, new_id
 from quire.providers import Rendered
 from quire.sections import History, Instructions
+from quire.state import Transcript
 from quire.stores import MemoryStore, Place, Store
+from quire.testing.histories import Author, Op
 from tests.stores.keeping import kept, stored_bodies, twin as twin
 
 T = TypeVar("T")
@@ -104,6 +107,13 @@ def texts(items: Iterable[Item]) -> list[str]:
 def ids(items: Iterable[Item]) -> list[str]:
     """The ids of items."""
     return [item.id for item in items]
+
+
+def write_op(one: Session, author: Author, op: Op) -> None:
+    """Write what a random operation stands for, if the conversation takes it."""
+    item = author.item(Transcript(one.view().recorded()), op)
+    with suppress(QuireError):
+        one.append(*([] if item is None else [item]))
 
 
 def talk(one: Session, turns: int, name: str = "x") -> None:

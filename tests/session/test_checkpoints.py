@@ -1,6 +1,6 @@
 """A conversation that is opened from its checkpoint is the one that is read whole from its log."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -8,14 +8,27 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from quire import Session
-from quire.errors import Irreducible, OverBudget, QuireError
+from quire.errors import QuireError
 from quire.items import Note
 from quire.session import find_items, log_of
-from quire.state import Transcript, View, config_at, newest
+from quire.state import config_at, newest
 from quire.testing.histories import OPS, Author, Op
 from quire.testing.plain import FourCharacters
 from tests.counting import held_by
-from tests.session.opened import SECRET, TEMPLATE, Died, answer, dies_at, send, session, talk, texts, watch
+from tests.session.opened import (
+    SECRET,
+    TEMPLATE,
+    Died,
+    answer,
+    dies_at,
+    ids,
+    send,
+    session,
+    talk,
+    texts,
+    watch,
+    write_op,
+)
 from tests.stores.keeping import Kept, kept
 
 KINDS = pytest.mark.parametrize("kind", ("sqlite", "sealed sqlite", "postgres"))
@@ -52,10 +65,7 @@ def play(world: list[Session], author: Author, ops: list[Op], steps: list[Step])
     """A random conversation: items, edits, and what sessions do beside them."""
     for index, op in enumerate(ops):
         one = world[index % len(world)]
-        item = author.item(Transcript(one.view().recorded()), op)
-        with suppress(QuireError):
-            if item is not None:
-                one.append(item)
+        write_op(one, author, op)
         if index < len(steps):
             with suppress(QuireError):
                 step(world, one, *steps[index])
@@ -102,35 +112,22 @@ def seen(one: Session) -> dict[str, Any]:
         "fates": [one.view().fate(item.id) for item in one.view().recorded()],
         "groups": [(view.groups(), view.pins(), config_at(view)) for view in views[-1].values()],
         "sums": [one.view().counted_before(index, counter) for index in range(len(one.view()) + 1)],
-        "cuts": [_cut(one.view(), tokens) for tokens in (20, 60, 200)],
+        "cut": outcome(lambda: list(newest(one.view(), tokens=60, counter=counter))),
         "pool": list(one.pool),
         "steps": one.calls.list_open(),
         "spending": one.spending,
-        "receipts": [(one.version, one.digest, _request(one)) for one in one.receipts],
-        "shown": _shown(one),
+        "receipts": [(one.version, one.digest, outcome(one.request)) for one in one.receipts],
+        "shown": outcome(lambda: ids(one.build(TEMPLATE, model="gpt-5.6").items)),
         "found": find_items(one, "question"),
     }
 
 
-def _shown(one: Session) -> Any:
+def outcome(work: Callable[[], Any]) -> Any:
+    """What some work gives, or the error that it raises."""
     try:
-        return [item.id for item in one.build(TEMPLATE, model="gpt-5.6").items]
-    except OverBudget as fault:
-        return str(fault)
-
-
-def _cut(view: View, tokens: int) -> object:
-    try:
-        return list(newest(view, tokens=tokens, counter=FourCharacters()))
-    except Irreducible as fault:
-        return fault.parts
-
-
-def _request(kept: Any) -> Any:
-    try:
-        return kept.request()
+        return work()
     except QuireError as fault:
-        return type(fault)
+        return type(fault), str(fault)
 
 
 @pytest.mark.laws

@@ -9,7 +9,6 @@ import pytest
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, StoreDamaged, UnknownId
 from quire.items import Message
-from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions
 from quire.stores import MemoryStore
 from tests.session.opened import TEMPLATE, run, send, session, texts, twin
@@ -17,7 +16,6 @@ from tests.session.opened import TEMPLATE, run, send, session, texts, twin
 TOOLS: list[dict[str, Any]] = [
     {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
 ]
-EVERY_WIRE = pytest.mark.parametrize("wire", PROVIDERS)
 
 
 def template(*more: Any, window: int = 8_000) -> Template:

@@ -21,6 +21,7 @@ from quire.session import (
     Compacting,
     Dropped,
     Dropping,
+    Hook,
     Recalling,
     Requested,
     Requesting,
@@ -38,9 +39,7 @@ def _silence() -> None:  # pyright: ignore[reportUnusedFunction]
     heard.clear()
 
 
-@hook(Adding, Added)
-def hear_all(event: Any) -> None:
-    heard.append(event)
+hear_all = Hook(heard.append, (Adding, Added))
 
 
 @hook(Added, where=lambda event: event.stream == "main")
@@ -222,15 +221,14 @@ def test_a_generator_may_refuse_and_its_errors_afterwards_are_kept() -> None:
     assert heard[1:] == [("Building", "Built")]
 
 
-@hook(Requesting, Requested)
-def hear_requests(event: Any) -> None:
-    heard.append(event)
-
-
 @pytest.mark.parametrize("fault", [None, ModelFailed("down")])
 def test_a_request_for_a_summary_is_heard(fault: Exception | None) -> None:
     gist = Scripted([fault or "They talked."], name="small", wire="anthropic")
-    one = session(hooks=[hear_requests], compactor=Summarize(floor=4, ceiling=8), model=gist)
+    one = session(
+        hooks=[Hook(heard.append, (Requesting, Requested))],
+        compactor=Summarize(floor=4, ceiling=8),
+        model=gist,
+    )
     talk(one, 6)
     one.build(TEMPLATE)
     before, after = heard

@@ -30,6 +30,7 @@ from tests.session.opened import (
     texts,
     twin,
     watch,
+    write_op,
 )
 from tests.stores.keeping import kept
 
@@ -228,11 +229,7 @@ def test_a_request_is_shown_and_explained_later_as_it_was_then(
     for ops in turns:
         question = one.user("And then?")
         for op in ops:
-            item = author.item(Transcript(one.view().recorded()), op)
-            try:
-                one.append(*([] if item is None else [item]))
-            except QuireError:
-                continue
+            write_op(one, author, op)
         try:
             context = one.build(template, input=question)
         except OverBudget:

@@ -12,9 +12,8 @@ from quire.items import ConfigChange, Hide, Message, Note, Reasoning, Span, Summ
 from quire.providers import PROVIDERS
 from quire.sections import History
 from quire.session import Adding, Hook
-from quire.state import Transcript
 from quire.testing.histories import OPS, Author, Op
-from tests.session.opened import called, ids, said, session, texts
+from tests.session.opened import called, ids, said, session, texts, write_op
 from tests.stores.keeping import kept
 
 
@@ -202,16 +201,8 @@ def test_every_wire_takes_what_is_shown_after_any_of_them(
     ops: list[Op], verbs: list[tuple[int, int]], later: list[Op]
 ) -> None:
     one, author = session(), Author()
-
-    def write(several: list[Op]) -> None:
-        for op in several:
-            item = author.item(Transcript(one.view().recorded()), op)
-            try:
-                one.append(*([] if item is None else [item]))
-            except QuireError:
-                continue
-
-    write(ops)
+    for op in ops:
+        write_op(one, author, op)
     for code, number in verbs:
         before = one.view().recorded()
         try:
@@ -222,7 +213,8 @@ def test_every_wire_takes_what_is_shown_after_any_of_them(
             assert code == 4 or one.view().recorded()[: len(before)] == before, "nothing leaves the log"
         pending = {call.id for call in one.view().pending()}
         assert pending <= set(ids(one.view())), "a call that waits is shown"
-    write(later[:5])
+    for op in later[:5]:
+        write_op(one, author, op)
     context = one.build(Template(History(), budget=Budget(window=1_000_000)))
     for name, provider in PROVIDERS.items():
         assert provider.check(context.render(name).payload) == []
