@@ -134,7 +134,8 @@ def test_a_turn_is_shown_whole_or_by_its_question_and_newest_groups_or_not_at_al
     has_question = isinstance(turn[0], Message) and turn[0].role == "user"
     rest = part[1:] if has_question else part
     assert part == turn or (part[0] == turn[0] if has_question else True)
-    assert rest == turn[len(turn) - len(rest) :] and not isinstance(rest[0] if rest else None, ToolResult)
+    assert rest == turn[len(turn) - len(rest) :]
+    assert not rest or not isinstance(rest[0], ToolResult), "a result without its call"
     if part != turn and has_question and len(turns) > 1:
         room = window - COUNTER.count(context.items[0]) - 10
         later = sum(map(COUNTER.count, shown)) - sum(map(COUNTER.count, part))

@@ -224,11 +224,8 @@ def test_a_generator_may_refuse_and_its_errors_afterwards_are_kept() -> None:
 @pytest.mark.parametrize("fault", [None, ModelFailed("down")])
 def test_a_request_for_a_summary_is_heard(fault: Exception | None) -> None:
     gist = Scripted([fault or "They talked."], name="small", wire="anthropic")
-    one = session(
-        hooks=[Hook(heard.append, (Requesting, Requested))],
-        compactor=Summarize(floor=4, ceiling=8),
-        model=gist,
-    )
+    hear = Hook(heard.append, (Requesting, Requested))
+    one = session(hooks=[hear], compactor=Summarize(floor=4, ceiling=8), model=gist)
     talk(one, 6)
     one.build(TEMPLATE)
     before, after = heard

@@ -367,5 +367,6 @@ def test_a_receipt_is_shown_in_a_notebook_as_its_context_was() -> None:
     talk(one, 60)
     context = one.build(Template(History(), hostile, budget=Budget(window=600)))
     send(context)
-    pages = [shown._repr_html_() for shown in (context, context.receipt, one.receipts[0])]
+    shown: list[Any] = [context, context.receipt, one.receipts[0]]
+    pages = [each._repr_html_() for each in shown]
     assert "oldest left out" in pages[0] and "<script" not in pages[0] and len({*pages}) == 1

@@ -23,18 +23,30 @@ WHOLE: dict[str, Any] = json.loads(Path(__file__).with_name("responses.json").re
 """By wire, the same answer: some words, and a call."""
 
 
+def from_sdk(wire: str) -> Any:
+    """An answer as the official client gives it."""
+    from anthropic.types import Message as AnthropicMessage
+    from google.genai.types import GenerateContentResponse
+    from openai.types.chat import ChatCompletion
+    from openai.types.responses import Response
+
+    clients: tuple[Any, ...] = (ChatCompletion, Response, AnthropicMessage, GenerateContentResponse)
+    return dict(zip(WHOLE, clients, strict=True))[wire].model_validate(WHOLE[wire])
+
+
 @pytest.mark.parametrize("wire", WHOLE)
-@pytest.mark.parametrize("how", ["mapping", "JSON", "named"])
+@pytest.mark.parametrize("how", ["mapping", "object", "JSON", "named"])
 def test_a_whole_answer_is_read_as_of_the_last_rendering_or_of_the_provider_named(
     wire: str, how: str
 ) -> None:
     one, response = session(), WHOLE[wire]
     one.user("Look.")
+    forms = {"object": from_sdk(wire), "JSON": json.dumps(response)}
     if how == "named":
         parsed = one.record(response, provider=wire)
     else:
         one.build(TEMPLATE).render(wire)
-        parsed = one.record(json.dumps(response) if how == "JSON" else response)
+        parsed = one.record(forms.get(how, response))
     words, call = one.view()[1:]
     assert isinstance(words, Message) and words.text == "Let me see."
     assert isinstance(call, ToolCall) and call.name == "look" and one.view().pending() == [call]

@@ -57,8 +57,8 @@ ANSWERED: dict[str, tuple[list[Item], str]] = {
 def test_a_result_answers(name: str) -> None:
     items, waiting = ANSWERED[name]
     transcript = Transcript([asked(), *items])
-    assert " ".join(call.id for call in transcript.view.pending()) == waiting
-    assert " ".join(call.id for call in pending_calls([asked(), *items])) == waiting
+    assert " ".join(waits.id for waits in transcript.view.pending()) == waiting
+    assert " ".join(waits.id for waits in pending_calls([asked(), *items])) == waiting
     assert transcript.view.groups() == groups(transcript.recorded())
 
 
