@@ -1,4 +1,4 @@
-"""What goes on beside a session: others that take over, tasks that come late, cancellations, readers."""
+"""What goes on beside a session: a merge that is cancelled at any of its steps."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from quire import Session
-from quire.items import Message, Note
+from quire.items import Note
 from quire.session import Added, hook
 from quire.stores import MemoryStore
 from tests.session.opened import answer, run, said, session, texts, watch
-from tests.stores.keeping import kept
 
 
 class Slow(MemoryStore):
@@ -89,21 +88,3 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(mer
         assert texts(held.view()) in (["before"], ["before", "a", "b", "c"])
         assert len(held.pool) == (len(held.view()) > 1 and merge is _merged_draft)
     assert one.spending.requests in ((1,) if merge is _merged_draft else (0,))
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "json lines"])
-def test_readers_beside_a_merge_see_all_of_it_or_nothing(kind: str) -> None:
-    with kept(kind) as held:
-        one, other = session(held.store), session(held.open())
-        one.user("before")
-        child = one.fork("x")
-        child.append(*(Message("user", str(n)) for n in range(50)))
-        seen: list[int] = []
-
-        def look(*_: object) -> None:
-            other.refresh()
-            seen.extend(len(reader.view()) for reader in (one, other))
-
-        watch(held.store, look)
-        one.merge(child)
-        assert set(seen) == {1, 51} and len(one.view()) == 51
