@@ -4,11 +4,16 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
+
 from typer.testing import CliRunner, Result
 
 from quire import Budget, Template
@@ -21,6 +26,7 @@ from quire.sections import History
 from quire.session import Session
 from quire.stores import Store
 
+PATIENCE = 120
 ENDINGS = ("db", "jsonl")
 KEY = bytes(range(32))
 NASTY = "How did Q3 go? \x1b[31m\x9b2J\u202e[bold]:smile:"
@@ -46,14 +52,12 @@ def run(*arguments: str, given: Any = None) -> Result:
 
 
 def ran(*arguments: str, given: Any = None) -> Result:
-    """Run a command that succeeds."""
     done = run(*arguments, given=given)
     assert done.exit_code == 0, done.output
     return done
 
 
 def ran_json(*arguments: str, given: Any = None) -> Any:
-    """The JSON that a command prints."""
     return json.loads(ran(*arguments, "--json", given=given).stdout)
 
 
@@ -73,6 +77,19 @@ def started(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, **{**pipes, **options})
 
 
+@contextmanager
+def killed_at_last(process: "subprocess.Popen[str]") -> "Generator[subprocess.Popen[str]]":
+    """Kill a process in the end, or when it is waited for in vain."""
+    ending = threading.Timer(PATIENCE, process.kill)
+    ending.start()
+    try:
+        yield process
+    finally:
+        ending.cancel()
+        process.kill()
+        process.communicate()
+
+
 def written(path: Path, value: Any) -> str:
     """A file with a text, or with JSON."""
     path.write_text(value if isinstance(value, str) else json.dumps(value))
@@ -80,7 +97,6 @@ def written(path: Path, value: Any) -> str:
 
 
 def lines(values: Sequence[Any]) -> str:
-    """JSON lines."""
     return "".join(json.dumps(value) + "\n" for value in values)
 
 
@@ -116,7 +132,6 @@ def seeded(path: Path, address: str = "ana/q3", key: bytes | None = None) -> str
 
 
 def view_of(path: str | Path, address: str = "ana/q3", key: bytes | None = None) -> list[Any]:
-    """What the main transcript of a conversation shows."""
     with Store.open(path, key=key) as store:
         return list(Session.open(address, store=store).view())
 
@@ -152,5 +167,4 @@ class Chatting:
         return Talked(shown.out, shown.err, model, failed)
 
     def items(self, address: str | None = None) -> list[Item]:
-        """What a conversation shows."""
         return view_of(self.path, address or self.address)

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.providers import PROVIDERS
 from tests.cli.command_line import TOOL, UNSAFE, lines, ran, ran_json, refused, run, written
 
@@ -24,9 +22,6 @@ CHECK = ("check", "-", "--provider", "openai")
 def fixed(payload: Any, provider: str, *options: str) -> tuple[Any, str]:
     done = ran("check", "-", "--provider", provider, "--fix", *options, given=payload)
     return json.loads(done.stdout), done.stderr
-
-
-# Faults
 
 
 def test_faults_are_listed_with_their_places_and_exit_status_1(tmp_path: Path) -> None:
@@ -62,9 +57,6 @@ def test_no_file_drives_the_terminal(provider: str, history: Any, options: tuple
         assert not any(sign in printed for sign in UNSAFE)
 
 
-# Repairs
-
-
 @pytest.mark.parametrize("wire", PROVIDERS)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_history_of_another_provider_has_one_fault_with_the_command_to_convert_it(
@@ -85,18 +77,14 @@ def test_a_history_of_another_provider_has_one_fault_with_the_command_to_convert
     assert fixing.exit_code == 2 and "nothing is repaired" in fixing.stderr and fixing.stdout == ""
 
 
-def test_a_repair_names_the_message() -> None:
-    _, reported = fixed([USER, CALLED, USER], "openai")
-    assert "messages[1], assistant, call 'c1' of look_up: the call has no result" in reported
-    _, reported = fixed(BAD, "openai")
-    assert "messages[1], tool, result of call 'c1' of an unknown tool: " in reported
-
-
-def test_a_repair_is_reported_and_leaves_no_fault() -> None:
+def test_a_repair_is_reported_with_its_message_and_leaves_no_fault() -> None:
     repaired, reported = fixed([USER, CALLED, USER], "openai")
+    assert "messages[1], assistant, call 'c1' of look_up: the call has no result" in reported
     assert [message["role"] for message in repaired] == ["user", "assistant", "tool", "user"]
     assert "unanswered_call" in reported and "result_added" in reported
     assert ran(*CHECK, given=repaired).stdout == "no fault\n"
+    _, reported = fixed(BAD, "openai")
+    assert "messages[1], tool, result of call 'c1' of an unknown tool: " in reported
     both = run(*CHECK, "--fix", "--json", given=BAD)  # the faults go to standard error
     assert json.JSONDecoder().raw_decode(both.stderr)[0][0]["rule"] == "orphan_result"
 
@@ -149,9 +137,6 @@ def test_a_fault_that_stays_is_reported_with_exit_status_1() -> None:
         assert f"{place}not repaired: model: must be a string, is a number" in done.stderr
 
 
-# Conversion
-
-
 def test_what_is_not_written_is_reported() -> None:
     whole = {"model": "gpt-5.6", "temperature": 0.2, "top_p": None, "messages": [USER], "tools": [TOOL]}
     done = ran("convert", "-", "--to", "anthropic", given=whole)
@@ -166,9 +151,6 @@ def test_what_is_not_written_is_reported() -> None:
     assert "media_as_text" in done.stderr
 
 
-# Counts
-
-
 def test_tokens_by_kind_and_in_all() -> None:
     shown = ran("tokens", "-", "--model", "gpt-4o", given=GOOD).stdout
     assert "user message" in shown and "all, as a request" in shown
@@ -178,9 +160,6 @@ def test_tokens_by_kind_and_in_all() -> None:
     payload = {"model": "claude-opus-4-8", "messages": [USER], "tools": [TOOL]}
     assert ran_json("tokens", "-", given=payload)["model"] == "claude-opus-4-8"
     assert ran_json("tokens", "-", "--model", "gpt-5.6", given=payload)["kinds"]["tool definition"][0] == 1
-
-
-# Files that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -231,8 +210,6 @@ def test_line_separators_and_lone_surrogates_in_texts() -> None:
     half = json.dumps([{"role": "user", "content": "a\ud800b\U0001f600"}])
     assert json.loads(ran(*CHECK, "--fix", given=half).stdout)[0]["content"] == "a\ufffdb\U0001f600"
 
-
-# Any JSON at all
 
 KEYS = "messages input contents parts role content type text id name tools tool_calls function source config"
 WORDS = "user assistant model tool system tool_use tool_result image function_call reasoning message c1"

@@ -47,13 +47,6 @@ def check(printed: str, path: str) -> None:
     assert FACT in ran("recall", "broken doorbell", "--scope", "lamp-shop", "--store", path).stdout
 
 
-def test_from_the_script_alone(tmp_path: Path) -> None:
-    path = str(tmp_path / "demo.db")
-    check(ran("demo", "--store", path, "--seconds", "0").stdout, path)
-    again = ran("demo", "--store", path, "--seconds", "0").stdout
-    assert "show lamp-shop/2 --store" in again
-
-
 def test_without_a_model_the_script_writes_the_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +55,7 @@ def test_without_a_model_the_script_writes_the_summary(
     printed = ran("demo", "--store", path).stdout
     assert printed.startswith("There is no model on this machine") and "quire[local]" in printed
     check(printed, path)
+    assert "show lamp-shop/2 --store" in ran("demo", "--store", path).stdout
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.context import POLICIES
 from quire.providers import PROVIDERS, check
 from tests.cli.command_line import TOOL, conversation, lines, ran, ran_json, refused
@@ -19,9 +17,6 @@ SIMULATE = ("simulate", "-", "--budget", "2000")
 
 def receipt(*options: str, given: Any) -> Any:
     return json.loads(ran(*FIT, "--json", *options, given=given).stderr)
-
-
-# fit
 
 
 def test_the_payload_and_the_receipt_are_apart(tmp_path: Path) -> None:
@@ -96,9 +91,6 @@ def test_what_is_too_large_is_named(history: Any, says: str) -> None:
     assert says in refused(1, *FIT, given=history)
 
 
-# explain
-
-
 @pytest.mark.parametrize(("asked", "number"), [("1", "1"), ("82", "82"), ("-1", "82"), ("-82", "1")])
 def test_an_item_by_its_number(asked: str, number: str) -> None:
     told = ran(*EXPLAIN, asked, "--budget", "1000", given=conversation()).stdout
@@ -114,9 +106,6 @@ def test_what_became_of_an_item_and_its_content_on_request() -> None:
     data = ran_json(*asked, "--show", given=conversation())
     assert (data["number"], data["called"], data["fate"]) == (4, "tool result", "left out")
     assert data["content"].startswith("secret-0")
-
-
-# simulate
 
 
 def simulated(*options: str, given: Any = None) -> dict[str, Any]:

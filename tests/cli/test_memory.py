@@ -5,32 +5,19 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.memory import Knowledge, Memory, recalled
 from quire.session import Session
 from quire.stores import Store
-from tests.cli.command_line import (
-    ENDINGS,
-    ran,
-    ran_json,
-    refused,
-    run,
-)
+from tests.cli.command_line import ENDINGS, ran, ran_json, refused, run
 
 QUESTION = "What was the code of my locker?"
 
 
 @pytest.fixture(autouse=True)
-def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("QUIRE_STORE", raising=False)
+def _with_a_handbook(tmp_path: Path) -> None:
     (tmp_path / "handbook").mkdir()
     (tmp_path / "handbook" / "lamps.md").write_text("# Lamps\n\nEvery lamp is lit at dusk.")
     (tmp_path / "handbook" / "tides.txt").write_text("The tide is read twice a day.")
-
-
-# recall
 
 
 def lived(path: Path) -> str:
@@ -95,8 +82,6 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     assert "tiers must be" in refused(2, "recall", "x", "--tier", "attic", "--scope", "ana", *store)
     assert "there is no store at" in refused(2, "recall", "x", "--store", "none.db")
 
-
-# knowledge
 
 WHERE = ("--scope", "ana", "--store", "k.db")
 

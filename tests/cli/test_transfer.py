@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the extra quire[cli]")
-
 from quire.models import Scripted
 from quire.providers import PROVIDERS
 from quire.session import Session
@@ -27,9 +25,6 @@ from tests.cli.command_line import (
 )
 
 HELLO = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-
-
-# export and import
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -79,9 +74,8 @@ def test_import_of_a_broken_history_says_what_was_broken_and_what_is_repaired(tm
     broken = [*HELLO, {"role": "assistant", "tool_calls": [asked]}, {"role": "user", "content": "well?"}]
     store = str(tmp_path / "chats.db")
     done = ran("import", "-", "ana/old", "--store", store, given=broken)
-    assert (
-        "-: broken: messages[2].tool_calls[0].id: call 'c1' has no result (unanswered_call)\n" in done.stderr
-    )
+    fault = "messages[2].tool_calls[0].id: call 'c1' has no result (unanswered_call)"
+    assert f"-: broken: {fault}\n" in done.stderr
     repair = "messages[2], assistant, call 'c1' of pay: the call has no result"
     assert f"-: repaired in each request: {repair} (result_added)\n" in done.stderr
     (row,) = ran_json("import", "-", "ana/again", "--store", store, given=broken)
@@ -128,10 +122,8 @@ def test_export_reports_losses_and_its_file_is_the_owners_alone(tmp_path: Path) 
 def test_a_session_moves_from_program_to_program(tmp_path: Path) -> None:
     store, log = str(tmp_path / "chats.db"), Path(__file__).parents[1] / "integrations/logs/claude-code.jsonl"
     ran("import", str(log), "ana/", "--trust", "--store", store)
-    for format, place in (
-        ("codex", ".codex/sessions/2026/03/04/rollout-"),
-        ("claude-code", ".claude/projects/"),
-    ):
+    places = {"codex": ".codex/sessions/2026/03/04/rollout-", "claude-code": ".claude/projects/"}
+    for format, place in places.items():
         moved = tmp_path / f"{format}.jsonl"
         done = ran("export", "ana/3", "--store", store, "--format", format, "-o", str(moved))
         assert (place in done.stderr and "left_out" in done.stderr) or "state_foreign" in done.stderr
@@ -160,9 +152,6 @@ def test_a_log_is_continued_in_a_chat(tmp_path: Path, monkeypatch: pytest.Monkey
     assert done.stdout == "Fine.\n"
     written(tmp_path / "lamps.json", [{"role": "user", "content": "Other."}])
     assert "name another address with --as" in refused(1, "continue", file, "--store", store)
-
-
-# copy and check
 
 
 def contents(url: str | Path) -> dict[str, list[Stored]]:

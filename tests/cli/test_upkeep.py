@@ -1,7 +1,6 @@
 """`quire prune` and `quire vacuum`, on every store that lasts."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,10 @@ from quire.memory import Knowledge, Recall
 from quire.sections import History
 from quire.session import Job
 from quire.stores import Store
-from tests.cli.command_line import ran, ran_json, refused, run
+from tests.cli.command_line import ANSWER, ran, ran_json, run
 from tests.stores.keeping import LASTING, kept
 
 NOW, DAY = 1_784_116_800.0, 86_400.0
-SAID = {
-    "object": "chat.completion",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}],
-}
 QUOTING = Template(Recall(), History(), budget=Budget(window=8_000), model="gpt-5.6")
 
 
@@ -115,7 +110,7 @@ def test_room_is_given_back_and_what_is_shown_explained_and_undoable_stays(
     edit = session.hide(session.view()[3])
     session.forget(*gone)
     session.build(QUOTING).render("openai")
-    session.record(SAID)
+    session.record(ANSWER)
 
     def known() -> tuple[object, ...]:
         opened = Session.open("ana/one", store=store)
@@ -129,15 +124,3 @@ def test_room_is_given_back_and_what_is_shown_explained_and_undoable_stays(
     assert "bytes before" in (told := ran("vacuum", *options).stdout) or told == "done\n"
     Session.open("ana/one", store=store).undo(edit.id)
     assert len(session.view()) == len(before[0]) + 1  # type: ignore[arg-type]
-
-
-def test_progress_is_told_and_a_store_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with ExitStack() as stack, use_clock(lambda: NOW):
-        path = tmp_path / "many.db"
-        store = stack.enter_context(Store.open(path))
-        for number in range(201):
-            say(store, f"ana/{number}", 100)
-        done = ran("prune", "--idle", "30", "--yes", "--store", str(path))
-        assert done.stdout == "201 conversations removed\n"
-        assert done.stderr.splitlines() == ["100 of 201 removed", "200 of 201 removed"]
-        assert "there is no store" in refused(2, "prune", "--idle", "30", "--store", str(tmp_path / "no.db"))

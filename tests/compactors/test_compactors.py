@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from quire.compactors import (
-    READ_BACK,
     Cascade,
     ClearToolResults,
     Offload,
@@ -20,7 +19,7 @@ from quire.errors import InvalidLimit, InvalidValue
 from quire.items import Image, Item, Mask, Message, Note, Pin, Summary, ToolCall, ToolResult
 from quire.state import Pool, Transcript
 from quire.testing.plain import FourCharacters
-from quire.tokens import counter_for, schema_tokens
+from quire.tokens import counter_for
 from tests.counting import Items
 
 TOKENS = FourCharacters()
@@ -130,19 +129,8 @@ def test_a_newest_result_moves_only_if_there_is_no_room_for_it() -> None:
     assert Offload(larger_than=200).plan(calls(BULK).view, Room(450, TOKENS)) is None
 
 
-def test_reading_goes_on_where_it_stopped_and_mistakes_are_answered_in_words() -> None:
-    counter = counter_for("gpt-5.6")
-    text = "".join(f"row {number}: {number * 7919 % 1000}\n" for number in range(3000))
-    pool, read, start = Pool([Note(text, key="output-1")]), "", 0
-    while True:
-        piece = read_back(pool, "output-1", counter, 2_000, start)
-        assert counter.count(ToolResult("c", "read_back", piece)) <= 2_000
-        body, found, hint = piece.rpartition("\n[characters ")
-        read += body if found else piece
-        if not found:
-            break
-        start = int(hint.rpartition("start=")[2].rstrip("]"))
-    assert read == text and schema_tokens([READ_BACK], counter) < 200
+def test_mistakes_in_reading_back_are_answered_in_words() -> None:
+    pool = Pool([Note("row\n" * 3000, key="output-1")])
     assert "Nothing is kept under the handle 'm'" in read_back(pool, "m", TOKENS, 50)
     assert "none from" in read_back(pool, "output-1", TOKENS, 50, start=10**6)
     assert "none from -1" in read_back(pool, "output-1", TOKENS, 50, start=-1)
@@ -187,19 +175,6 @@ def test_a_summary_without_a_room_may_be_longer_than_what_it_stands_for() -> Non
     assert record(transcript, on_demand, text="w" * 2_000).fate == "kept"
     edit = leaving_out(transcript.view, ["u4"])
     assert edit is not None and [span.first for span in edit.spans] == ["a4"]
-
-
-def test_long_pasts_are_read_in_parts_and_without_a_writer_the_next_is_asked() -> None:
-    view = Transcript(
-        [Message("user" if n % 2 == 0 else "assistant", "x" * 400, id=f"{n}") for n in range(40)]
-    ).view
-    plan = Summarize(prompt="{conversation}", size=20).plan(view, Room(10**6, TOKENS, reads=600))
-    assert plan is not None and plan.request is not None and plan.request.is_part
-    assert plan.request.items == ("0", "1", "2", "3"), "up to where a turn begins"
-    nobody = Room(2_000, TOKENS, reads=0)
-    assert Summarize(unit="tokens").plan(view, nobody) is None
-    other = Cascade(Summarize(unit="tokens"), TruncateOldest()).plan(view, nobody)
-    assert other is not None and other.request is None and other.after <= 800
 
 
 def test_a_cascade_goes_as_far_as_it_must_and_requests_a_summary_last() -> None:

@@ -57,6 +57,7 @@ COMPACTORS: list[Compactor] = [
     Cascade(Offload(larger_than=30), ClearToolResults(keep=0), Summarize(unit="tokens", size=10)),
     Cascade(TruncateOldest(unit="turns", floor=2, ceiling=4), Cascade(TruncateOldest())),
     Cascade(ClearToolResults(keep=1, at_least=1, stub="-"), Summarize(floor=3, ceiling=6)),
+    *(Summarize(floor=2, ceiling=4), Summarize(unit="tokens", size=5)),
 ]
 """A new compactor is one more line here."""
 
@@ -74,14 +75,6 @@ READS = st.integers(120, 600)
 
 class TestCompactors(CompactorLaws):
     compactors = COMPACTORS
-
-
-class TestSummaries(CompactorLaws):
-    compactors = (
-        *(compactor for compactor in BY_FLOOR if isinstance(compactor, Summarize)),
-        Summarize(floor=2, ceiling=4),
-        Summarize(unit="tokens", size=5),
-    )
 
 
 def _never_left_out(shown: list[Item], plain: PlainTranscript) -> list[Item]:

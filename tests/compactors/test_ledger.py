@@ -131,12 +131,12 @@ def test_quoted_text_does_not_leave_its_frame() -> None:
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 10**9) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    max_leaves=8,
 )
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["get", "book"]), VALUES, VALUES), max_size=12), st.integers(40, 300)
+    st.lists(st.tuples(st.sampled_from(["get", "book"]), VALUES, VALUES), max_size=6), st.integers(40, 300)
 )
 def test_a_ledger_is_within_its_tokens(calls: list[tuple[str, object, object]], tokens: int) -> None:
     rows = [

@@ -91,40 +91,12 @@ def test_it_stays_the_same_until_the_cut_moves() -> None:
 TEMPLATE = template(1_500)
 
 
-def test_two_processes_cut_at_the_same_place_with_the_same_ledger() -> None:
-    store = MemoryStore()
-    session = Session.open("ana/plants", store=store)
-    for number in range(40):
-        turn(session, number)
-    session.user("What now?")
-    context = session.build(TEMPLATE)
-    context.render("openai")
-    context.sent()
-    turn(session, 40, 0)
-    again = Session.open("ana/plants", store=store).build(template(1_500))
-    assert again.cuts == context.cuts and block(again) == block(context)
-    kept = session.receipts[-1]
-    assert list(kept.items) == list(context.items) and kept.entries == context.receipt.entries
-    assert [line.section for line in kept.lines()] == ["instructions", "history", "history ledger"]
-
-
 def test_what_is_forgotten_is_in_no_ledger() -> None:
     session = conversation(30)
     text = block(session.build(TEMPLATE))
     number = next(number for number in range(30) if f"ana_{number:04}" in text)
     session.forget(f"result{number}")
     assert f"ana_{number:04}" not in block(session.build(TEMPLATE))
-
-
-def test_an_oversized_result_is_shortened_instead_of_an_error() -> None:
-    session = conversation(1)
-    session.append(ToolCall("big", "read_log", "{}"))
-    session.append(ToolResult("big", "read_log", "GET /plants took 12 ms.\n" * 3_000, id="big"))
-    context = session.build(TEMPLATE)
-    assert context.receipt.tokens <= 1_500 and context.explain("big").fate == "shortened"
-    assert "GET /plants" in next(
-        item.text for item in context.items if isinstance(item, ToolResult) and item.id == "big"
-    )
 
 
 def test_what_is_not_shown_whole_has_a_handle_where_the_tool_for_that_is_offered() -> None:

@@ -22,7 +22,6 @@ class Answer(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """What the answer says, if it is JSON."""
         return json.loads(self.text)
 
 
@@ -40,7 +39,6 @@ class Served(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """The origin of the page."""
         return f"http://127.0.0.1:{self.port}"
 
     def url(self, view: str = "") -> str:
@@ -67,11 +65,9 @@ class Served(NamedTuple):
         return self._replace(cookie=answer.headers.get("set-cookie", "").partition(";")[0])
 
     def read(self, name: str, /, source: str = "store", **query: Any) -> Answer:
-        """Read what the page reads."""
         return self.ask("GET", f"{self.path}api/{source}/{name}?{urlencode(query)}")
 
     def write(self, name: str, /, source: str = "store", **body: Any) -> Answer:
-        """Write what the page writes."""
         return self.ask("POST", f"{self.path}api/{source}/{name}", body)
 
 

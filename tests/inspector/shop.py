@@ -8,18 +8,7 @@ from pathlib import Path
 from quire import Agent, Budget, Session, Template, ToolCall, tool
 from quire.compactors import Offload, Summarize
 from quire.errors import ModelFailed
-from quire.items import (
-    ConfigChange,
-    Handoff,
-    Mask,
-    Message,
-    Note,
-    Reasoning,
-    Span,
-    Summary,
-    now,
-    use_clock,
-)
+from quire.items import ConfigChange, Handoff, Mask, Message, Note, Reasoning, Span, Summary, now, use_clock
 from quire.models import Scripted
 from quire.providers import Parsed, Rendered, provider_for
 from quire.sections import History, Instructions

@@ -1,8 +1,6 @@
 """Compactions: what each took, saved and cost, those that were not kept, and one tried beforehand."""
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 from typing import Any
 
 import pytest
@@ -11,12 +9,11 @@ from quire import Session
 from quire.compactors import Summarize
 from quire.models import Scripted
 from quire.stores import Store
-from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Served
 from tests.inspector.shop import SUMMARY
+from tests.service.serving import PATIENCE, Gate
 
 PARCELS = "lamp-shop/parcels"
-VIEW = "store/lamp-shop%2Fparcels/compactions"
 
 
 def listed(served: Served, address: str = PARCELS) -> list[Any]:
@@ -79,48 +76,16 @@ def test_what_needs_no_model_can_be_run(own_shop: Served) -> None:
     assert len(listed(own_shop)) == before + 1
 
 
-# In the browser
-
-
-def test_a_compaction_is_previewed_undone_and_redone(own_shop: Served, page: Page) -> None:
-    page.goto(own_shop.url(VIEW))
-    page.get_by_role("button", name="Preview").click()
-    preview = page.get_by_role("region", name="Preview")
-    expect(preview.get_by_text("default would leave")).to_be_visible()
-    expect(preview.get_by_text("Nothing is sent or written by a preview.")).to_be_visible()
-    preview.get_by_role("button", name="Compact now").click()
-    first = page.get_by_role("listitem").first
-    expect(first.get_by_role("heading", name="Items hidden")).to_be_visible()
-    expect(first.get_by_text("in force")).to_be_visible()
-    first.get_by_role("button", name="Undo").click()
-    expect(first.get_by_text("undone", exact=True)).to_be_visible()
-    first.get_by_role("button", name="Redo").click()
-    expect(first.get_by_text("in force")).to_be_visible()
-
-
-class Slow(Scripted):
-    """A model that answers when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__(["Lamps."])
-        self.begun, self.go = Event(), Event()
-
-    async def ask(self, items: Any, **options: Any) -> Any:
-        self.begun.set()
-        await asyncio.to_thread(self.go.wait, 60)
-        return await super().ask(items, **options)
-
-
 def test_a_compaction_that_runs_elsewhere_is_listed_from_its_begin_to_its_end(own_shop: Served) -> None:
-    model = Slow()
+    gate = Gate(answer=lambda _: "Lamps.")
     with Store.open(own_shop.store) as store, ThreadPoolExecutor(1) as thread:
         session = Session.open(PARCELS, store=store)
         session.undo()
-        session.compaction.use(Summarize(unit="tokens"), model)
+        session.compaction.use(Summarize(unit="tokens"), Scripted(gate))
         running = thread.submit(session.compaction.run)
-        assert model.begun.wait(60)
+        assert gate.asked.wait(PATIENCE)
         now = listed(own_shop)[0]
-        model.go.set()
+        gate.is_open.set()
         assert now["attempt"].get("fate") is None and not now["edits"]
         assert running.result()
     row = listed(own_shop)[0]

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from quire.inspector import app
-from quire.items import Message, ToolCall, ToolResult
+from quire.items import Message
 from quire.session import Session
 from quire.stores import MemoryStore
 from tests.inspector.browsing import Page, expect
@@ -19,23 +19,15 @@ def open_parcels(page: Page, served: Served, query: str = "") -> None:
     expect(page.get_by_role("region", name="Transcript")).to_be_visible()
 
 
-# What the server answers
-
-
 def test_the_head_has_figures_marks_and_branches(shop: Served) -> None:
     head = shop.read("conversation", address=PARCELS).data
     assert head["counts"]["requests"] == 13 and head["spending"]["tokens"]
-    assert {sort: len(versions) for sort, versions in head["marks"].items()} == {
-        "users": 9,
-        "edits": 6,
-        "requests": 13,
-    }
+    marks = {sort: len(versions) for sort, versions in head["marks"].items()}
+    assert marks == {"users": 9, "edits": 6, "requests": 13}
     parcels, angry = head["branches"]
     assert parcels["place"] == PARCELS and angry["place"] == ANGRY and angry["parent"] == "parcels"
-    assert (
-        shop.read("transcript", address=PARCELS, at=angry["version"]).data["rows"][-1]["version"]
-        == angry["version"]
-    )
+    before = shop.read("transcript", address=PARCELS, at=angry["version"]).data
+    assert before["rows"][-1]["version"] == angry["version"]
     measured = shop.read("tokens", address=PARCELS, at=10).data
     assert measured["shown"] == measured["recorded"] and measured["tokens"]
 
@@ -46,18 +38,12 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
     assert summary["sort"] == "summary" and summary["item"]["text"] == SUMMARY
     assert fold["sort"] == "fold" and fold["state"] == "summarised" and fold["by"] == summary["item"]["id"]
     assert fold["count"] == summary["count"]
-    undone, undo = (
-        next(row for row in rows[2:] if row.get("item", {}).get("kind") == kind)
-        for kind in ("summary", "undo")
-    )
-    assert undone["undo"] == undo["item"]["id"] and undo["of"] == "summary"
-    sources = shop.read(
-        "transcript", address=PARCELS, flat=1, start=fold["position"], limit=fold["count"]
-    ).data["rows"]
-    assert sources[0]["item"]["text"] == "Where is order 4711?" and {row["state"] for row in sources} <= {
-        "summarised",
-        "edit",
-    }
+    kinds = {row["item"]["kind"]: row for row in reversed(rows[2:]) if "item" in row}
+    assert kinds["summary"]["undo"] == kinds["undo"]["item"]["id"] and kinds["undo"]["of"] == "summary"
+    asked = {"flat": 1, "start": fold["position"], "limit": fold["count"]}
+    sources = shop.read("transcript", address=PARCELS, **asked).data["rows"]
+    assert sources[0]["item"]["text"] == "Where is order 4711?"
+    assert {row["state"] for row in sources} <= {"summarised", "edit"}
     before = shop.read("transcript", address=PARCELS, at=summary["version"] - 1).data["rows"]
     masked = next(row for row in before if row["state"] == "masked")
     assert "kept as" in masked["stub"]["text"] and "Erfurt" in masked["item"]["text"]
@@ -108,9 +94,6 @@ def test_two_versions_or_branches_are_aligned(shop: Served) -> None:
     assert same["differences"] == 0
 
 
-# What a person sees and clicks
-
-
 def test_a_summary_is_undone_and_applied_again_on_the_page(own_shop: Served, page: Page) -> None:
     open_parcels(page, own_shop)
     question = page.get_by_role("article").get_by_text("Where is order 4711?")
@@ -150,10 +133,6 @@ def test_the_slider_shows_any_version_by_keys_and_by_marks(shop: Served, page: P
     slider.focus()
     page.keyboard.press("ArrowRight")
     expect(slider).to_have_value(str(at + 1))
-    page.get_by_role("heading", name="Transcript").click()
-    page.keyboard.press("ArrowLeft")
-    expect(slider).to_have_value(str(at))
-    assert f"at={at}" in page.url
     page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_text(SUMMARY)).to_be_visible()
 
@@ -175,35 +154,24 @@ def test_a_branch_is_begun_at_a_version_and_found_in_the_tree(
     expect(tree.get_by_text("calm", exact=True)).to_have_attribute("aria-current", "page")
     tree.get_by_text("angry", exact=True).click()
     expect(page.get_by_role("article").get_by_text("This is too late!")).to_be_visible()
-    expect(page.get_by_text("branched off here")).to_be_visible()
     earlier = page.get_by_role("article").filter(has_text="Order 4711 comes tomorrow.")
     expect(earlier).to_have_text(re.compile(r"seen\s*11 tokens"))  # the branch has no version of it
 
 
 def test_a_long_transcript_is_read_as_one_scrolls(page: Page) -> None:
     store = MemoryStore()
-    items = [
-        item
-        for number in range(250)
-        for item in (
-            Message("user", f"question {number}"),
-            ToolCall(f"c{number}", "look", "{}"),
-            ToolResult(f"c{number}", "look", f"found {number}"),
-            Message("assistant", f"answer {number}"),
-        )
-    ]
-    Session.open("ana/long", store=store).append(*items)
+    said = [Message("user", f"line {number}") for number in range(1_000)]
+    Session.open("ana/long", store=store).append(*said)
     with serving(app(store)) as served:
         page.goto(served.url("store/ana%2Flong/transcript"))
-        expect(page.get_by_text("answer 249")).to_be_in_viewport()
+        expect(page.get_by_text("line 999")).to_be_in_viewport()
         expect(page.get_by_text("800 earlier rows")).to_be_attached()
         for earlier in (800, 700, 600):
             page.get_by_role("button", name=f"{earlier} earlier rows").scroll_into_view_if_needed()
         expect(page.get_by_text("500 earlier rows")).to_be_attached()
         expect(page.get_by_text("300 later rows")).to_be_attached()
         assert page.locator(".talk-line").count() <= 200
-        slider = page.get_by_role("slider", name="time slider")
-        slider.fill("40")
-        expect(page.get_by_text("answer 9", exact=True)).to_be_in_viewport()
-        expect(page.get_by_text("answer 10", exact=True)).to_have_count(0)
+        page.get_by_role("slider", name="time slider").fill("40")
+        expect(page.get_by_text("line 39", exact=True)).to_be_in_viewport()
+        expect(page.get_by_text("line 40", exact=True)).to_have_count(0)
         page.goto("about:blank")

@@ -8,7 +8,6 @@ from quire import Agent, Session, tool
 from quire.items import use_clock
 from quire.models import Scripted
 from quire.stores import Store
-from tests.inspector.browsing import Page, expect
 from tests.inspector.serving import Served
 from tests.inspector.shop import refund
 from tests.session.opened import called
@@ -77,18 +76,3 @@ def test_a_decision_is_acted_on_by_the_next_turn(
     (step,) = listed(own_shop)["rows"]
     assert step["result"]["text"] == told and step["status"] == ("done" if verdict is True else "failed")
     assert own_shop.write("decide", address=REFUND, id=call, verdict=True).status == 404
-
-
-# In the browser
-
-
-def test_nothing_is_decided_where_nothing_is_written_and_what_may_have_been_done_is_marked(
-    shop: Served, page: Page
-) -> None:
-    page.goto(shop.url("store/lamp-shop%2Frefund/steps"))
-    expect(page.get_by_role("button", name="Approve")).to_be_disabled()
-    expect(page.get_by_role("button", name="Refuse")).to_be_disabled()
-    expect(page.get_by_text("Read-only: start the inspector with --write.")).to_be_visible()
-    page.goto(shop.url("store/lamp-shop%2Fcrash/steps"))
-    expect(page.get_by_role("heading", name="refund may have been done")).to_be_visible()
-    expect(page.get_by_text("Look before it is done again.").first).to_be_visible()

@@ -45,21 +45,20 @@ class Watched:
     def __init__(self, store: Store | None = None, **settings: Any) -> None:
         self.store = store or Store.open("memory:")
         self._settings = Settings(self.store, **settings)
-        self.number = 0
         self.warnings: tuple[str, ...] = ()
+        self.sent: bytes | None = None
+        """The body that is sent in place of the last request; None if it is sent as it is."""
         self.observer = Observer(self._settings)
 
     def restart(self) -> None:
-        """Observe with nothing known but the store."""
         self.observer = Observer(self._settings)
 
     def begin(self, messages: Sequence[Json], path: str = CHAT, **fields: Any) -> int:
         """Send a request; returns its number."""
         body = {"model": "gpt-5.6", **({"messages": list(messages)} if messages else {}), **fields}
         number = next(_numbers)
-        self.warnings = self.observer.begin(
-            Exchange(number, "openai", path, json.dumps(body).encode(), 0.0)
-        ).warnings
+        begun = self.observer.begin(Exchange(number, "openai", path, json.dumps(body).encode(), 0.0))
+        self.warnings, self.sent = begun.warnings, begun.body
         return number
 
     def end(self, number: int, message: Json | None, status: int = 200, cached: int = 0) -> None:
@@ -73,22 +72,18 @@ class Watched:
         self.answer(number, body, status)
 
     def answer(self, number: int, body: Json, status: int = 200) -> None:
-        """Answer a request with a body."""
         data = json.dumps(body).encode()
         self.warnings = self.observer.end(Answer(number, status, data, _JSON, ((0.5, len(data)),))) or ()
 
     def ask(self, messages: Sequence[Json], answer: Json | None, **fields: Any) -> None:
-        """Send a request and answer it."""
         self.end(self.begin(messages, **fields), answer, 200 if answer else 500)
 
     def sessions(self) -> dict[str, Session]:
-        """The conversations in the store, by name."""
         places = [one.place for one in self.store.recent(None)]
         found = {place.conversation: Session.open(str(place), store=self.store) for place in places}
         return dict(sorted(found.items()))
 
     def shown(self) -> dict[str, list[str]]:
-        """What each conversation shows, in short."""
         return {name: [*filter(None, map(brief, one.view()))] for name, one in self.sessions().items()}
 
 

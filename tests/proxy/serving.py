@@ -3,7 +3,6 @@
 import socket
 import socketserver
 import threading
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import NamedTuple
 import uvicorn
 
 from quire.proxy import Recorder, Relay, Settings
-
-PATIENCE = 60.0
-"""Seconds that a test waits at most."""
+from tests.service.serving import PATIENCE, until
 
 
 class Proxied(NamedTuple):
@@ -27,15 +24,7 @@ class Proxied(NamedTuple):
 
     def settle(self) -> None:
         """Wait until all that went through is recorded or lost."""
-        wait_for(lambda: self.recorder.recorded + self.recorder.lost.total() == self.recorder.begun)
-
-
-def wait_for(is_done: Callable[[], object]) -> None:
-    """Wait for an event, for a minute at most."""
-    until = time.monotonic() + PATIENCE
-    while not is_done():
-        assert time.monotonic() < until, "it did not come in a minute"
-        time.sleep(0.01)
+        until(lambda: self.recorder.recorded + self.recorder.lost.total() == self.recorder.begun)
 
 
 @contextmanager
@@ -78,11 +67,9 @@ class Upstream:
         self.has_left = threading.Event()
 
     def answer(self, *pieces: Piece) -> None:
-        """Answer the next requests with these pieces."""
         self.answers.append(pieces)
 
     def wait(self, connection: socket.socket) -> None:
-        """Say no more until the other side has gone."""
         connection.settimeout(PATIENCE)
         with suppress(OSError):
             while connection.recv(1024):
@@ -92,7 +79,6 @@ class Upstream:
 
 @contextmanager
 def upstream() -> Generator[Upstream]:
-    """A server on this machine, whose answers are bytes."""
     held: list[Upstream] = []
 
     class Connection(socketserver.StreamRequestHandler):
@@ -130,7 +116,6 @@ def upstream() -> Generator[Upstream]:
 
 
 def headers_in(head: bytes) -> list[tuple[str, str]]:
-    """The headers of a request or an answer, in their order."""
     lines = head.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
     pairs = (line.partition(":")[::2] for line in lines)
     return [(name.lower(), value.strip()) for name, value in pairs]

@@ -4,18 +4,14 @@ import asyncio
 import importlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
 import pytest
 
-from quire.session import Session
-from quire.stores import Store
-from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage, Step, stage
+from tests.clients.scenes import Exchange, Scene, Stage, Step, stage
 from tests.clients.speaking import NAMES, breaks_off, error, fails, says
-from tests.proxy.serving import Proxied, wait_for
+from tests.proxy.serving import Proxied
 
 WIRES = tuple(NAMES)
 _TOOL: dict[str, Any] = {
@@ -177,43 +173,3 @@ def _seen(exchange: Exchange) -> Any:
     names = ("host", "connection", "user-agent", "x-stainless-read-timeout", "accept-encoding")
     headers = {name: value for name, value in exchange.headers.items() if name not in names}
     return exchange.path.partition("/")[2].partition("/")[2], headers, exchange.body
-
-
-@pytest.mark.parametrize("wire", WIRES)
-def test_who_leaves_ends_the_request_upstream(
-    server: Stage, through: Proxied, store: Path, wire: str
-) -> None:
-    scene = server.scene(breaks_off(wire, "Hello", " there", then=Exchange.wait))
-    question = f"left alone: {wire}"
-
-    async def leave() -> None:
-        asked = Asked(wire, True, True, question)
-        call, close = await asyncio.to_thread(_CALLS[wire], base_of(scene, through), asked)
-        made = await call()
-        await anext(aiter(made))
-        task = asyncio.ensure_future(_drain(made))
-        while not scene.keeps_waiting.is_set():
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        await close()
-
-    asyncio.run(leave())
-    assert scene.left.wait(PATIENCE), "the upstream still sends"
-    through.settle()
-    wait_for(lambda: "Hello there" in _recorded(store, question))
-
-
-async def _drain(made: Any) -> None:
-    async for _ in made:
-        pass
-
-
-def _recorded(store: Path, question: str) -> str:
-    with Store.open(store) as opened:
-        for one in opened.recent(None):
-            view = Session.open(str(one.place), store=opened).view()
-            if question in str(view[:1]):
-                return str(list(view))
-    return ""

@@ -6,27 +6,15 @@ from itertools import count
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.proxy.programs import (
-    Json,
-    Watched,
-    brief_messages,
-    calls,
-    result,
-    said,
-    system,
-    user,
-)
+from tests.proxy.programs import Json, Watched, brief_messages, calls, result, said, system, user
 
 LONG = "The build fails because the lock file is older than the manifest, so I update it and run the tests."
 
 
 def test_a_history_that_grows_is_one_conversation() -> None:
     watched, history = Watched(), [system("Be brief."), user("hi")]
-    for answer, new in [
-        (said("hello"), user("more")),
-        (calls("c1"), result("c1", "7")),
-        (said("done"), user("x")),
-    ]:
+    turns = (said("hello"), user("more")), (calls("c1"), result("c1", "7")), (said("done"), user("x"))
+    for answer, new in turns:
         watched.ask(history, answer)
         history += [answer, new]
         watched.restart() if answer == said("hello") else None
@@ -40,17 +28,8 @@ def test_the_answer_is_known_however_the_program_repeats_it() -> None:
     watched, history = Watched(), [user("hi")]
     watched.ask(history, {"role": "assistant", "content": "hello ", "refusal": None, "annotations": []})
     watched.ask([*history, said("hello"), user("more")], said("ok"))
-    assert list(watched.shown().values()) == [
-        ["user: hi", "assistant: hello ", "user: more", "assistant: ok"]
-    ]
-
-
-def test_a_changed_prompt_is_the_same_conversation() -> None:
-    watched = Watched()
-    watched.ask([system("It is 14:02."), user("hi")], said("hello"))
-    watched.ask([system("It is 14:03."), user("hi"), said("hello"), user("more")], said("ok"))
-    ((name, _),) = watched.sessions().items()
-    assert "/" not in name
+    (shown,) = watched.shown().values()
+    assert shown == ["user: hi", "assistant: hello ", "user: more", "assistant: ok"]
 
 
 def test_an_edited_question_is_a_branch() -> None:
@@ -74,14 +53,9 @@ def test_agents_beside_each_other_are_conversations_of_their_own() -> None:
     watched.end(left, said("1"))
     watched.end(right, said("2"))
     watched.ask([user("hi"), said("good day"), user("three")], said("3"))
-    assert sorted(watched.shown().values()) == sorted(
-        brief_messages(one)
-        for one in (
-            [*past, user("one"), said("1")],
-            [*past, user("two"), said("2")],
-            [user("hi"), said("good day"), user("three"), said("3")],
-        )
-    )
+    wanted = [[*past, user("one"), said("1")], [*past, user("two"), said("2")]]
+    wanted.append([user("hi"), said("good day"), user("three"), said("3")])
+    assert sorted(watched.shown().values()) == sorted(map(brief_messages, wanted))
 
 
 @pytest.mark.parametrize("status", [429, 500])
@@ -139,34 +113,12 @@ def test_responses_that_name_the_one_before(has_restart: bool) -> None:
     ask("two", "resp_2", "resp_1")
     ask("three", "resp_3", "resp_2")
     ask("other", "resp_4", "resp_1")
-    main = [
-        "user: one",
-        "assistant: one!",
-        "user: two",
-        "assistant: two!",
-        "user: three",
-        "assistant: three!",
-    ]
+    main = [text for word in ("one", "two", "three") for text in (f"user: {word}", f"assistant: {word}!")]
     assert list(watched.shown().values()) == [main, [*main[:2], "user: other", "assistant: other!"]]
 
 
-# --- any program -----------------------------------------------------------------------------------------
-
-ACTIONS = (
-    "ask",
-    "ask",
-    "ask",
-    "call",
-    "call",
-    "edit",
-    "clear",
-    "drop",
-    "compact",
-    "retry",
-    "fork",
-    "restart",
-    "fail",
-)
+OFTEN = ["ask", "ask", "ask", "call", "call"]
+ACTIONS = [*OFTEN, "edit", "clear", "drop", "compact", "retry", "fork", "restart", "fail"]
 
 
 @pytest.mark.laws
@@ -178,64 +130,44 @@ def test_whatever_a_program_does_what_it_sent_is_shown_once(actions: list[tuple[
     def next_words(kind: str) -> str:
         return f"{kind} {next(numbers)} {LONG}"
 
-    def exchange(answer: Json | None) -> None:
-        number = watched.begin(history)
-        assert brief_messages(history) in watched.shown().values()
+    def exchange(sent: list[Json], answer: Json | None) -> None:
+        number = watched.begin(sent)
+        assert brief_messages(sent) in watched.shown().values()
         watched.end(number, answer, 200 if answer else 500)
-        if answer is not None:
-            history.append(answer)
+        sent += [answer] if answer else []
 
-    exchange(said(next_words("answer")))
+    exchange(history, said(next_words("answer")))
     for action, place in actions:
-        if action == "restart":
-            watched.restart()
-        elif action == "edit":
-            asked = [n for n, one in enumerate(history) if one["role"] == "user"]
-            del history[asked[place % len(asked)] :]
-            history.append(user(next_words("edited")))
-            exchange(said(next_words("answer")))
-        elif action == "clear":
-            results = [n for n, one in enumerate(history) if one["role"] == "tool"]
-            if results:
+        asked = [n for n, one in enumerate(history) if one["role"] == "user"]
+        results = [n for n, one in enumerate(history) if one["role"] == "tool"]
+        match action:
+            case "restart":
+                watched.restart()
+                continue
+            case "edit":
+                del history[asked[place % len(asked)] :]
+            case "clear" if results:
                 at = results[place % len(results)]
                 history[at] = {**history[at], "content": f"[cleared {next(numbers)}]"}
-            history.append(user(next_words("question")))
-            exchange(said(next_words("answer")))
-        elif action == "drop":
-            starts = [n for n, one in enumerate(history) if one["role"] == "user"]
-            history[1 : starts[min(place, len(starts) - 1)]] = []
-            history.append(user(next_words("question")))
-            exchange(said(next_words("answer")))
-        elif action == "compact":
-            history[1:] = [
-                user(f"Before: {next_words('summary')}"),
-                history[-1],
-                user(next_words("question")),
-            ]
-            if history[2]["role"] == "user":
-                del history[2]
-            exchange(said(next_words("answer")))
-        elif action == "call":
-            history.append(user(next_words("question")))
+            case "drop":
+                history[1 : asked[min(place, len(asked) - 1)]] = []
+            case "compact":
+                summary = user(f"Before: {next_words('summary')}")
+                history[1:] = [summary, *(one for one in history[-1:] if one["role"] != "user")]
+            case "fork":
+                exchange([*history, user(next_words("aside"))], said(next_words("beside")))
+                continue
+            case _:
+                pass
+        history.append(user(next_words("question")))
+        if action == "call":
             ids = [f"call_{next(numbers):08}" for _ in range(1 + place % 3)]
-            exchange(calls(*ids))
+            exchange(history, calls(*ids))
             history += [result(one, f"result {next(numbers)}") for one in ids]
-            exchange(said(next_words("answer")))
-        elif action == "retry":
-            history.append(user(next_words("question")))
-            exchange(None)
-            exchange(said(next_words("answer")))
-        elif action == "fail":
-            history.append(user(next_words("question")))
-            exchange(None)
-        elif action == "fork":
-            other = [*history, user(next_words("aside"))]
-            number = watched.begin(other)
-            assert brief_messages(other) in watched.shown().values()
-            watched.end(number, said(next_words("beside")))
-        else:
-            history.append(user(next_words("question")))
-            exchange(said(next_words("answer")))
+        if action in ("retry", "fail"):
+            exchange(history, None)
+        if action != "fail":
+            exchange(history, said(next_words("answer")))
     for session in watched.sessions().values():
         for kept in session.receipts:
             json.dumps(kept.payload().payload)  # what was sent can be rendered again

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,12 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
-from quire.reading import Source
-from quire.reading.report import write_report
+from quire.items import use_clock
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import ran, ran_json
 from tests.proxy.programs import Json, Watched, calls, result, said, system, user
-from tests.proxy.serving import PATIENCE, Proxied
+from tests.proxy.serving import Proxied
 
 SECRET = "the rabbit is under the hat"
 
@@ -61,34 +59,18 @@ def test_what_is_redacted_is_not_stored(tmp_path: Path) -> None:
     assert b"abc123" not in stored(path)
 
 
-CITED: list[Json] = [
-    {
-        "type": "text",
-        "text": "Under it.",
-        "citations": [
-            {
-                "type": "char_location",
-                "cited_text": SECRET,
-                "document_index": 0,
-                "document_title": "a",
-                "start_char_index": 0,
-                "end_char_index": 9,
-            }
-        ],
-    }
-]
-
-
 @pytest.mark.parametrize("settings", [{"has_content": False}, {"patterns": ("the rabbit .*hat",)}])
 def test_what_stands_beside_the_words_is_not_stored_either(tmp_path: Path, settings: Any) -> None:
-    path = tmp_path / "own.db"
+    path, places = tmp_path / "own.db", {"document_index": 0, "start_char_index": 0, "end_char_index": 9}
+    cited: Json = {"type": "char_location", "cited_text": SECRET, "document_title": "a", **places}
+    words: list[Json] = [{"type": "text", "text": "Under it.", "citations": [cited]}]
     body = {"model": "claude-sonnet-5", "max_tokens": 9, "metadata": {"user_id": SECRET}}
     answer = {"type": "message", "role": "assistant", "model": "claude-sonnet-5", "stop_reason": "end_turn"}
     failed = {"type": "error", "error": {"type": "invalid_request_error", "message": f"no: {SECRET}"}}
     with Store.open(path) as store:
         watched = Watched(store, **settings)
         number = watched.begin([user("where?")], "/v1/messages", **body)
-        watched.answer(number, answer | {"content": CITED, "usage": {"input_tokens": 5, "output_tokens": 2}})
+        watched.answer(number, answer | {"content": words, "usage": {"input_tokens": 5, "output_tokens": 2}})
         number = watched.begin([user("where?")], "/v1/messages", **body)
         watched.answer(number, failed, 400)
         assert len(watched.shown()) >= 1
@@ -101,6 +83,7 @@ def test_a_cache_break_is_told_with_its_bytes() -> None:
     later = prompt.replace("14:02", "14:03")
     watched.ask([system(later), user("hi"), said("hello"), user("more")], said("ok"))
     (told,) = watched.warnings
+    assert len(watched.sessions()) == 1  # the changed prompt belongs to the same conversation
     assert "'instructions' has changed" in told and re.search(r"byte \d+.*'2\. Be brief.* → '3\. Be", told)
 
 
@@ -127,9 +110,6 @@ def test_waste_is_told_once_and_stands_on_the_receipt() -> None:
     assert any("has 41,000 characters" in one for one in session.receipts[-1].advice)
 
 
-# --- the report ------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def day(tmp_path: Path) -> Iterator[Path]:
     """A store with a conversation of some requests."""
@@ -146,35 +126,27 @@ def day(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "day.db"
 
 
-def test_the_report_sums_up_a_day(day: Path) -> None:
-    with Store.open(day) as store:
-        made = write_report(Source(store))
-        assert write_report(Source(store), since=2e9).requests == 0
-    assert (made.conversations, made.requests, made.failed) == (1, 7, 1)
-    assert made.input == 600 and made.cost > 0 and made.first == 0.5
-    assert {row["cause"] for row in made.breaks} >= {"instructions"}
-    assert [row["name"] for row in made.unused] == ["unused"]
-    assert [(row["name"], row["times"]) for row in made.repeated] == [("look_up", 5)]
-    assert made.largest[0]["kind"] == "tool_result" and made.largest[0]["tokens"] > 100
-
-
-def test_the_report_on_the_command_line(day: Path, tmp_path: Path) -> None:
+def test_the_report_sums_up_a_day(day: Path, tmp_path: Path) -> None:
     told = ran("report", str(day), "--hours", "100000").stdout
     for words in ("7 requests in 1 conversation, 1 failed", "Cache breaks", "Tools never called", "USD"):
         assert words in told
-    assert ran_json("report", str(day))["requests"] == 7
+    made = ran_json("report", str(day))
+    assert (made["conversations"], made["requests"], made["failed"]) == (1, 7, 1)
+    assert made["input"] == 600 and made["cost"] > 0 and made["first"] == 0.5
+    assert {row["cause"] for row in made["breaks"]} >= {"instructions"}
+    assert [row["name"] for row in made["unused"]] == ["unused"]
+    assert [(row["name"], row["times"]) for row in made["repeated"]] == [("look_up", 5)]
+    assert made["largest"][0]["kind"] == "tool_result" and made["largest"][0]["tokens"] > 100
+    with use_clock(lambda: 4e9):
+        assert ran_json("report", str(day), "--hours", "9")["requests"] == 0
     ran("report", str(day), "--html", str(tmp_path / "day.html"))
     page = (tmp_path / "day.html").read_text()
     assert page.startswith("<!doctype html>") and "http" not in page and "<script" not in page
     assert (tmp_path / "day.html").stat().st_mode & 0o077 == 0
 
 
-# --- websockets ------------------------------------------------------------------------------------------
-
-
 def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, store: Path) -> None:
-    sent, ready = list[Any](), threading.Event()
-    held: dict[str, Any] = {}
+    sent = list[Any]()
     message: dict[str, Any] = {"type": "message", "id": "m1", "role": "assistant", "status": "completed"}
     message |= {"content": [{"type": "output_text", "text": "Hello.", "annotations": []}]}
     response = {"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6"}
@@ -186,37 +158,23 @@ def test_websockets_go_through_and_their_responses_are_recorded(proxy: Proxied, 
         async for text in socket:
             sent.append(text)
             delta = {"type": "response.output_text.delta", "delta": "Hello.", "item_id": "m1"}
-            done = {
-                "type": "response.completed",
-                "response": {**response, "output": [message], "usage": usage},
-            }
-            for event in (delta, done):
+            whole: Json = {**response, "output": [message], "usage": usage}
+            for event in (delta, {"type": "response.completed", "response": whole}):
                 await socket.send(json.dumps(event))
 
-    async def run() -> None:
+    async def ask() -> list[str]:
         async with serve(answer, "127.0.0.1", 0) as server:
-            held["port"], held["stop"] = server.sockets[0].getsockname()[1], asyncio.Event()
-            held["loop"] = asyncio.get_running_loop()
-            ready.set()
-            await held["stop"].wait()
+            port = server.sockets[0].getsockname()[1]
+            proxy.relay.upstreams["sockets"] = f"http://127.0.0.1:{port}"
+            address = f"ws{proxy.url.removeprefix('http')}/sockets/v1/responses"
+            headers = {"authorization": "Bearer sk-secret"}
+            async with connect(address, additional_headers=headers) as socket:
+                asked = {"type": "response.create", "model": "gpt-5.6", "input": "hi"}
+                await socket.send(json.dumps(asked))
+                return [str(await socket.recv()) for _ in range(2)]
 
-    async def ask(url: str) -> list[str]:
-        address = f"ws{url.removeprefix('http')}/sockets/v1/responses"
-        headers = {"authorization": "Bearer sk-secret"}
-        async with connect(address, additional_headers=headers) as socket:
-            await socket.send(json.dumps({"type": "response.create", "model": "gpt-5.6", "input": "hi"}))
-            return [str(await socket.recv()) for _ in range(2)]
-
-    thread = threading.Thread(target=asyncio.run, args=(run(),))
-    thread.start()
-    assert ready.wait(PATIENCE)
-    proxy.relay.upstreams["sockets"] = f"http://127.0.0.1:{held['port']}"
-    try:
-        got = asyncio.run(ask(proxy.url))
-        proxy.settle()
-    finally:
-        held["loop"].call_soon_threadsafe(held["stop"].set)
-        thread.join()
+    got = asyncio.run(ask())
+    proxy.settle()
     assert sent[0] == ("/v1/responses", "Bearer sk-secret") and json.loads(sent[1])["input"] == "hi"
     assert json.loads(got[0])["delta"] == "Hello." and json.loads(got[1])["type"] == "response.completed"
     with Store.open(store) as opened:

@@ -21,7 +21,7 @@ class TestSections(SectionLaws):
     sections = SECTIONS
 
 
-def check_groups(history: History, view: View, number: int) -> None:
+def check_groups(history: History, view: View, number: int = 0) -> None:
     """A history shows whole groups in order; a transform may drop items, but no half of a pair."""
     ask = ask_about(view, number)
     items = items_from(history, ask)
@@ -34,19 +34,12 @@ def check_groups(history: History, view: View, number: int) -> None:
             assert len({item.id in ids for item in group.items if item != ask.input}) <= 1
 
 
-@given(STEPS, NUMBERS)
-def test_no_history_splits_a_group(steps: list[Step], number: int) -> None:
-    view = view_after(steps)
-    for history in SECTIONS:
-        if isinstance(history, History):
-            check_groups(history, view, number)
-
-
-@given(OPS)
-def test_no_history_splits_a_group_of_an_edited_transcript(ops: list[Op]) -> None:
-    view = apply_ops(ops, Transcript(), Author()).view
+@given(STEPS, OPS, NUMBERS)
+def test_no_history_splits_a_group(steps: list[Step], ops: list[Op], number: int) -> None:
+    edited = apply_ops(ops, Transcript(), Author()).view
     for history in HISTORIES:
-        check_groups(history, view, 0)
+        check_groups(history, view_after(steps), number)
+        check_groups(history, edited)
 
 
 @given(STEPS, st.integers(1, 9), st.booleans())

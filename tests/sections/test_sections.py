@@ -18,7 +18,6 @@ from quire.items import (
     Pin,
     Reasoning,
     Span,
-    Summary,
     ToolCall,
     ToolResult,
 )
@@ -114,22 +113,6 @@ def test_a_filter_sees_what_was_added_and_what_was_edited() -> None:
     assert ids(history, transcript)[:3] == ["s", "c1", "r1"] and seen == ["r1"]
 
 
-def test_the_last_turns_with_pins_summaries_and_pending_calls() -> None:
-    transcript = talk(
-        Pin("a1"),
-        ToolCall("c3", "slow", id="c3"),
-        Message("user", "Third?", id="u3"),
-        Message("assistant", "a"),
-    )
-    assert ids(History(turns=1), transcript)[:-1] == ["s", "a1", "c3", "u3"]
-    transcript.append(ToolResult("c3", "slow", "at last", id="r3"))
-    assert ids(History(turns=1), transcript)[:4] == ["s", "a1", "c3", "u3"]
-    transcript.append(Message("user", "Fourth?", id="u4"))
-    assert ids(History(turns=1), transcript) == ["s", "a1", "u4"]
-    transcript.append(Summary("gist", (Span("u1", "r1"),), id="gist"))
-    assert ids(History(turns=1), transcript) == ["s", "gist", "a1", "u4"]
-
-
 def test_a_transform_keeps_ids_and_times() -> None:
     def louder(item: Item) -> Item | None:
         if isinstance(item, Reasoning):
@@ -147,9 +130,7 @@ def test_a_transform_keeps_ids_and_times() -> None:
 def test_instructions_are_the_same_in_every_turn_and_run() -> None:
     section = Instructions("Be brief.")
     assert asked(section, Ask()) is asked(section, Ask(scope="other")) and section.stability == "static"
-    (item,) = items_from(section, Ask())
-    assert isinstance(item, Message) and (item.role, item.text) == ("system", "Be brief.")
-    assert items_from(Instructions("Be brief."), Ask()) == [item] and item.id.startswith("instructions/")
+    assert items_from(Instructions("Be brief."), Ask()) == items_from(section, Ask())
     own = Message("developer", "Mine.")
     assert items_from(Instructions([own, {"role": "system", "content": "Theirs."}]), Ask())[0] is own
 

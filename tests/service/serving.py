@@ -83,7 +83,6 @@ class Forked:
         return self._process.exitcode
 
     def printed(self, ending: str = ".out") -> str:
-        """What it has printed by now."""
         path = self._log.with_suffix(ending)
         return path.read_text() if path.exists() else ""
 
@@ -118,7 +117,6 @@ class Served:
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE + 10)
 
     def path(self, conversation: str = "c", rest: str = "", agent: str = "support") -> str:
-        """The path of a conversation."""
         return f"/agents/{quote(agent, safe='')}/conversations/{quote(conversation, safe='')}{rest}"
 
     def get(self, rest: str = "", conversation: str = "c", **params: Any) -> Any:
@@ -145,13 +143,11 @@ class Served:
             yield events_in(response.iter_lines())
 
     def streamed(self, content: str, conversation: str = "c") -> list[Sent]:
-        """Send a message, and read all events of its answer."""
         with self.stream("POST", self.path(conversation, "/messages"), json={"content": content}) as events:
             return list(events)
 
 
 def events_in(lines: Iterator[str]) -> Iterator[Sent]:
-    """The events of a stream."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
@@ -163,7 +159,6 @@ def events_in(lines: Iterator[str]) -> Iterator[Sent]:
 
 
 def until_ended(events: Iterator[Sent]) -> list[Sent]:
-    """The events of a stream up to the end of a job."""
     found: list[Sent] = []
     for event in events:
         found.append(event)
@@ -238,18 +233,17 @@ def reply(rendered: Rendered) -> Any:
 class Gate:
     """A model that answers once the gate is open."""
 
-    def __init__(self, waits: Callable[[Rendered], bool] = lambda _: True) -> None:
-        self.is_open, self.asked, self._waits = Event(), Event(), waits
+    def __init__(self, waits: Callable[[Rendered], bool] = lambda _: True, answer: Answers = reply) -> None:
+        self.is_open, self.asked, self._waits, self._answer = Event(), Event(), waits, answer
 
     async def __call__(self, rendered: Rendered) -> Any:
         if self._waits(rendered):
             self.asked.set()
             await FOLLOWING.do(self.is_open.wait, PATIENCE)
-        return reply(rendered)
+        return self._answer(rendered)
 
 
 def look_up_call(order: str) -> ToolCall:
-    """A call of `look_up`."""
     return ToolCall(f"call_{new_id()}", "look_up", f'{{"order": "{order}"}}')
 
 

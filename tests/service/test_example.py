@@ -28,12 +28,9 @@ def shop() -> Generator[tuple[str, str, list[int]], None, None]:
     port = free_port()
     with database() as store:
         environment = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
-        running = subprocess.Popen(
-            [sys.executable, SCRIPT, str(port), "--beat", "0.5"],
-            env={**environment, "QUIRE_STORE": store},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        environment["QUIRE_STORE"] = store
+        command = [sys.executable, SCRIPT, str(port), "--beat", "0.5"]
+        running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert running.stdout is not None
         workers: list[int] = []
         for line in running.stdout:

@@ -4,25 +4,37 @@ import json
 import socket
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from hypothesis import given, strategies as st
 
 from quire.providers import read_tools
 from tests.service.serving import Served, support
 
+KEYS = "role content type text image_url url tool_calls id call_id function name arguments output input item"
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(KEYS.split()) | st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
 )
-FIELDS = ("content", "delay", "at", "parameters", "stream", "decisions", "name", "x")
-BODIES = st.dictionaries(st.sampled_from(FIELDS), ANY_JSON, max_size=4) | ANY_JSON
+FIELDS = {
+    **dict.fromkeys(
+        ("/messages", "/decisions", "/forks"), "content delay at parameters stream decisions name"
+    ),
+    **dict.fromkeys(
+        ("/v1/chat/completions", "/v1/responses"),
+        "model messages input tools stream conversation previous_response_id n text",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +54,17 @@ def check(answer: Any, *statuses: int) -> None:
     assert "Traceback" not in answer.text and "quire/" not in answer.text
 
 
-@given(body=BODIES, rest=st.sampled_from(["/messages", "/decisions", "/forks"]))
-def test_a_body_of_any_shape(served: Served, body: Any, rest: str) -> None:
-    data = json.dumps(body)
-    answer = served.client.post(
-        served.path("fuzzed", rest), content=data, headers={"content-type": "application/json"}
-    )
-    if answer.status_code != 202:
+@given(st.sampled_from(sorted(FIELDS)), st.data())
+def test_a_body_of_any_shape(served: Served, rest: str, data: st.DataObject) -> None:
+    body = data.draw(st.dictionaries(st.sampled_from(FIELDS[rest].split()), ANY_JSON, max_size=4) | ANY_JSON)
+    path, kind = served.path("fuzzed", rest), {"content-type": "application/json"}
+    if is_openai := rest.startswith("/v1"):
+        path = rest
+        body = {"model": "support", **body} if isinstance(body, dict) else body
+    answer = served.client.post(path, content=json.dumps(body), headers=kind)
+    if answer.status_code not in (200, 202):
         check(answer)
+        assert not is_openai or answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -58,25 +73,19 @@ def test_a_body_of_any_shape(served: Served, body: Any, rest: str) -> None:
         b"",
         b"\xff\xfe",
         b'{"content": "\xff"}',
-        b'{"content": "x"',
         b'{"content": ""}',
-        b'{"content": []}',
         b'{"content": [[]]}',
-        b'{"content": [{"part": "image"}]}',
         b'{"content": [{"part": "image", "url": "a", "data": "YQ=="}]}',
         b'{"content": [{"part": "film", "url": "a"}]}',
         b'{"content": "x", "delay": -1}',
-        b'{"content": "x", "delay": 1e300}',
         b'{"content": "x", "delay": 1e999}',
         b'{"content": "x", "at": 1}',
-        b'{"content": "x", "parameters": [1]}',
         b'{"content": "x", "parameters": {"a": 1' + b"0" * 400 + b"}}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 3_000 + b"1" + b"}" * 3_000 + b"}",
         b'{"content": "x", "parameters": ' + b'{"a":' * 120 + b"1" + b"}" * 120 + b"}",
         b"[" * 10_000,
         b'{"content": "x", "unknown": 1}',
         b"null",
-        b"7",
     ],
 )
 def test_a_message_that_is_none(served: Served, body: bytes) -> None:
@@ -118,14 +127,10 @@ def test_a_request_that_makes_no_sense(served: Served, method: str, rest: str, b
         "/agents/nobody/conversations/c",
         "/agents/support/conversations/%00",
         "/agents/support/conversations/%ff",
-        "/agents/support/conversations/%0a",
         "/agents/support/conversations/%7Erecalled/items",
-        "/agents/%00/conversations",
         "/agents/support/conversations/c/",
-        "//agents/support/conversations/c",
         "/agents/support/conversations//items",
         "/agents/support/../support/conversations/c/nothing",
-        "/agents/support%2fconversations/c",
         "/agents/support/conversations?cursor=x",
         "/agents/support/conversations?cursor=nan~x&limit=-7",
         "/",
@@ -232,28 +237,11 @@ def test_a_body_that_never_ends_is_waited_for_so_long(tmp_path: Path) -> None:
         assert client.recv(4_096).startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize(
-    "prefer", ["wait=x", "wait=-1", "wait=" + "9" * 400, "wait", "=", "wait=²", "a,b,,wait=0"]
-)
+@pytest.mark.parametrize("prefer", ["wait=-1", "wait=" + "9" * 400, "wait", "wait=²", "a,b,,wait=0"])
 def test_a_preference_that_is_not_understood_is_none(served: Served, prefer: str) -> None:
     headers = [(b"prefer", prefer.encode("latin-1", "replace"))]
     answer = served.client.post(served.path("preferred", "/messages"), json={"content": "x"}, headers=headers)
     assert answer.status_code == 202
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"GET /\xff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-        b"\x00\x01\x02\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n",
-    ],
-)
-def test_bytes_that_are_no_request(served: Served, raw: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
-        client.sendall(raw)
-        assert client.recv(4_096).startswith(b"HTTP/1.1 400")
-    assert served.client.get("/health").status_code == 200
 
 
 @pytest.mark.parametrize("size", [2**20 + 1, 100 * 10**6, 10**14, 10**40])
@@ -276,18 +264,8 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_large(served: Served) -> Non
             sent += 2**16
             yield b"x" * 2**16
 
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=60)
-    try:
-        connection.request(
-            "POST",
-            served.path(rest="/messages"),
-            chunks(),
-            {"Content-Type": "application/json"},
-            encode_chunked=True,
-        )
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it was refused while the client still sent
-    finally:
-        connection.close()
+    with suppress(httpx.TransportError):  # it was refused while the client still sent
+        kind = {"content-type": "application/json"}
+        served.client.post(served.path(rest="/messages"), content=chunks(), headers=kind)
     assert sent < 20 * 2**20
     assert served.get("/items")["length"] < 10

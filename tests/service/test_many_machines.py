@@ -18,12 +18,8 @@ def test_every_message_is_answered_once_whoever_dies() -> None:
     sizes = {"conversations": 30, "turns": 4, "kills": 4, "clients": 15, "workers": 3}
     options = [f"--{name}={value}" for name, value in sizes.items()]
     with database() as url:
-        done = subprocess.run(
-            [sys.executable, SCRIPT, *options, f"--postgres={url}", "--json"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, SCRIPT, *options, f"--postgres={url}", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)
     assert found["wrong"] == {} and found["kills"] == sizes["kills"] and done.returncode == 0

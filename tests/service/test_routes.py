@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import aiopenapi3  # type: ignore[import-untyped]
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -21,8 +20,7 @@ from quire.integrations.otel import instrument
 from quire.node import Node
 from quire.providers import Rendered
 from quire.reading import Source
-from quire.reading.changes import cancel
-from quire.reading.jobs import list_jobs, list_open_jobs
+from quire.reading.jobs import list_open_jobs
 from quire.service import app
 from quire.session import Job, Session
 from quire.stores import Store
@@ -40,15 +38,6 @@ def post(served: Served, rest: str, conversation: str = "c", **options: Any) -> 
 
 
 # Messages
-
-
-def test_a_message_is_accepted_and_answered_later(served: Served) -> None:
-    answer = post(served, "/messages", "later", json={"content": "hello"})
-    assert answer.status_code == 202
-    accepted = answer.json()
-    with served.stream("GET", accepted["events"]) as events:
-        ended = next(event for event in events if event.name == "ended")
-    assert ended.data == {"job": accepted["job"], "stop": "done", "waiting": [], "error": ""}
 
 
 def test_a_client_that_waits_gets_the_answer(served: Served) -> None:
@@ -97,21 +86,6 @@ def test_a_message_can_be_delayed_and_holds_up_no_other(served: Served) -> None:
     assert send("soon", 0.1, 60)["text"] == "You said: soon"
     assert served.get(conversation="delayed")["jobs"] == [later]
     assert served.get("/items", "delayed")["length"] == 2
-
-
-def test_the_failure_of_a_model_ends_the_job(served: Served) -> None:
-    answer = served.send("fail now", "failing")
-    assert (answer["stop"], answer["error"]) == ("failed", "the model is down")
-    assert served.send("hello", "failing")["stop"] == "done"
-
-
-def test_messages_of_a_conversation_are_answered_in_order(served: Served) -> None:
-    jobs = [
-        post(served, "/messages", "order", json={"content": f"number {n}"}).json()["job"] for n in range(8)
-    ]
-    served.send("the last", "order")
-    said = [item["id"] for item in served.get("/items", "order")["items"] if item["role"] == "user"]
-    assert said[:8] == jobs
 
 
 # Approvals
@@ -198,6 +172,7 @@ def test_jobs_are_listed_by_state_cancelled_and_tried_again(tmp_path: Path) -> N
 
     with support(tmp_path / "store.db", answer) as served:
         failed = served.send("please", "a")
+        assert (failed["stop"], failed["error"]) == ("failed", "it is down")
         running = job_of(served, "wait", "b", delay=0)
         assert gate.asked.wait(PATIENCE)
         waiting, later = job_of(served, "then", "b"), job_of(served, "hello", "c", delay=3_600)
@@ -237,27 +212,17 @@ def test_a_page_of_jobs_without_those_of_a_conversation_that_cannot_be_read(tmp_
     pytest.importorskip("cryptography", reason="needs the extra quire[sealed]")
     path = tmp_path / "store.db"
 
-    def submit(store: Store, address: str, *questions: str) -> None:
-        for asked in questions:
-            job = Job.of(asked, id=asked)
-            asyncio.run(Session.open(address, store=store).jobs.submit(job))
-
     with Store.open(path, key=bytes(32)) as store:
-        submit(store, "ana/q2", "sealed")
+        asyncio.run(Session.open("ana/q2", store=store).jobs.submit(Job.of("sealed")))
     with Store.open(path) as store:
-        submit(store, "ana/q1", "a", "b", "c")
-        submit(store, "ana/q3", "d")
-        submit(store, "bob/q1", "e")
+        for address, asked in (("ana/q1", "a"), ("ana/q1", "b"), ("ana/q3", "c"), ("bob/q1", "d")):
+            asyncio.run(Session.open(address, store=store).jobs.submit(Job.of(asked)))
         source, found = Source(store), list[str]()
         cursor: str | None = ""
         while cursor is not None:
             page = list_open_jobs(source, "ana/", 1, cursor)
             found, cursor = [*found, *(one.question for one in page.jobs)], page.next
-        assert found == ["a", "b", "c", "d"]
-        for job in ("a", "b"):
-            cancel(source, "ana/q1", job)
-        ended = list_jobs(source, "ana/q1", 1, state="cancelled")
-        assert [one.job for one in ended.jobs] == ["b"] and ended.next is not None
+    assert found == ["a", "b", "c"]
 
 
 def until_none_is_open(served: Served, conversation: str) -> list[Any]:
@@ -376,12 +341,9 @@ def test_health_readiness_and_metrics(served: Served) -> None:
     assert any(labels.get("kind") == "input" and value > 0 for _, labels, value in counted)
     served.send("look 7", "measured")
     served.send("fail now", "measured")
-    lines = served.client.get("/metrics").text.splitlines()
-    for what in (
-        'quire_model_seconds_count{fault="ModelFailed"',
-        'quire_tool_seconds_count{fault="",tool="look_up"',
-    ):
-        assert any(line.startswith(what) for line in lines), what
+    lines = "\n" + served.client.get("/metrics").text
+    assert '\nquire_model_seconds_count{fault="ModelFailed"' in lines
+    assert '\nquire_tool_seconds_count{fault="",tool="look_up"' in lines
     assert "measured" not in text
 
 
@@ -454,10 +416,3 @@ def test_every_answer_is_as_it_is_described(served: Served) -> None:
     refused = served.client.get("/v1/responses/nothing")
     problem = {"$ref": "#/components/schemas/ProblemDocument", "components": told["components"]}
     assert refused.json()["error"] and jsonschema.validate(refused.json(), problem) is None
-
-
-def test_a_client_is_made_of_the_description(served: Served) -> None:
-    client = cast(Any, aiopenapi3).OpenAPI.load_sync(f"{served.client.base_url}/openapi.json")
-    names = {"agent": "support", "conversation": "generated", "Prefer": "wait=60"}
-    answer = client._.message(parameters=names, data={"content": "hello"})
-    assert answer.text == "You said: hello" and answer.items[0].root.content == "hello"

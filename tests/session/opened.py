@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from quire import Budget, Session, Template
 from quire.context import Context
+from quire.errors import QuireError
 from quire.items import Item, Message, ToolCall, new_id
 from quire.providers import Rendered
 from quire.sections import History, Instructions
+from quire.state import Transcript
 from quire.stores import MemoryStore, Place, Store
+from quire.testing.histories import Author, Op
 from tests.stores.keeping import kept, stored_bodies, twin as twin
 
 T = TypeVar("T")
@@ -106,6 +109,13 @@ def ids(items: Iterable[Item]) -> list[str]:
     return [item.id for item in items]
 
 
+def write_op(one: Session, author: Author, op: Op) -> None:
+    """Write what a random operation stands for, if the conversation takes it."""
+    item = author.item(Transcript(one.view().recorded()), op)
+    with suppress(QuireError):
+        one.append(*([] if item is None else [item]))
+
+
 def talk(one: Session, turns: int, name: str = "x") -> None:
     """Some turns of small talk."""
     for n in range(turns):
@@ -113,9 +123,12 @@ def talk(one: Session, turns: int, name: str = "x") -> None:
         one.assistant(f"{name} answer {n}")
 
 
-def answer(words: str, *, input: int = 30, output: int = 2, model: str | None = "gpt-5.6") -> dict[str, Any]:
+def answer(
+    words: str, *, input: int = 30, output: int = 2, cached: int = 0, model: str | None = "gpt-5.6"
+) -> dict[str, Any]:
     """A reply of the Chat Completions API."""
-    usage = {"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output}
+    usage: dict[str, Any] = {"prompt_tokens": input, "completion_tokens": output}
+    usage |= {"total_tokens": input + output, "prompt_tokens_details": {"cached_tokens": cached}}
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": words}}
     named = {} if model is None else {"model": model}
     return {"object": "chat.completion", "choices": [choice], "usage": usage, **named}

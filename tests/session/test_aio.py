@@ -1,7 +1,6 @@
 """`session.aio`: the same names, awaited; the loop is left to others, and what was begun is whole."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from threading import get_ident
 from typing import Any, cast
 
@@ -103,23 +102,14 @@ def test_a_closed_session_is_read_and_writes_nothing() -> None:
     assert texts(one.view()[-1:]) == ["and so does another session"]
 
 
-@pytest.mark.parametrize("is_well", [True, False])
-def test_both_kinds_of_block_close(is_well: bool) -> None:
-    async def block(one: Session) -> None:
-        async with one:
-            assert is_well
-
-    def plain_block(one: Session) -> None:
-        with one:
-            assert is_well
-
-    def awaited_block(one: Session) -> None:
-        run(block(one))
-
-    for work in (plain_block, awaited_block):
-        one = session()
-        with nullcontext() if is_well else pytest.raises(AssertionError):
-            work(one)
+async def test_both_kinds_of_block_close_also_after_an_error() -> None:
+    plain, awaited = session(), session()
+    with pytest.raises(LookupError), plain:
+        raise LookupError
+    with pytest.raises(LookupError):
+        async with awaited:
+            raise LookupError
+    for one in (plain, awaited):
         with pytest.raises(StoreFailed):
             one.user("late")
 

@@ -1,68 +1,17 @@
-"""What goes on beside a session: others that take over, tasks that come late, cancellations, readers."""
+"""What goes on beside a session: a merge that is cancelled at any of its steps."""
 
 import asyncio
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from threading import Event, get_ident
 from typing import Any
 
 import pytest
 
 from quire import Session
-from quire.errors import TurnBusy
-from quire.items import Message, Note, ToolResult, use_clock
-from quire.models import Scripted
-from quire.session import Added, hook, turn_of
+from quire.items import Note
+from quire.session import Added, hook
 from quire.stores import MemoryStore
-from tests.session.opened import answer, called, run, said, session, texts, watch
-from tests.stores.keeping import kept
-
-RUNNER = """
-import asyncio, sys
-from quire import Session
-from quire.errors import Conflict
-from quire.items import ToolResult
-from quire.session import turn_of
-async def work():
-    one = Session.open("ana/q3", store=sys.argv[1])
-    (call,) = one.view().pending()
-    async with one.calls.running(call):
-        print("begun", flush=True)
-        await asyncio.to_thread(sys.stdin.readline)
-        try:
-            await turn_of(one).answer([call], ToolResult(call.call_id, "pay", "paid twice"))
-        except Conflict:
-            print("too late", flush=True)
-asyncio.run(work())
-"""
-
-
-def test_a_lease_that_ran_out_is_taken_over_and_its_holder_comes_too_late(tmp_path: Path) -> None:
-    path = tmp_path / "chat.db"
-    one = Session.open("ana/q3", store=path)
-    one.user("Pay.")
-    call = called(one, "pay")
-    command = [sys.executable, "-c", RUNNER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdin is not None and other.stdout is not None
-        assert other.stdout.readline() == "begun\n"
-        one.refresh()
-        assert one.calls.list_open() == [(call, "running")]
-        with pytest.raises(TurnBusy):
-            run(one.aio.calls.begin(call))
-        start = time.time()
-        with use_clock(lambda: start + 61):  # the other did not renew it: it hangs, or its machine is gone
-            assert one.calls.list_open() == [(call, "begun")]
-            run(one.aio.calls.begin(call))
-            run(turn_of(one).answer([call], ToolResult(call.call_id, "pay", "paid")))
-        other.stdin.write("\n")
-        other.stdin.flush()
-        assert other.stdout.readline() == "too late\n"
-    one.refresh()
-    assert [item.text for item in one.view() if isinstance(item, ToolResult)] == ["paid"]
+from tests.session.opened import answer, run, said, session, texts, watch
 
 
 class Slow(MemoryStore):
@@ -139,43 +88,3 @@ def test_a_merge_that_is_cancelled_at_any_step_is_whole_and_heard_or_nothing(mer
         assert texts(held.view()) in (["before"], ["before", "a", "b", "c"])
         assert len(held.pool) == (len(held.view()) > 1 and merge is _merged_draft)
     assert one.spending.requests in ((1,) if merge is _merged_draft else (0,))
-
-
-def test_a_merge_that_is_cancelled_while_its_summary_is_written_leaves_nothing() -> None:
-    one, begun = session(), asyncio.Event()
-    child = one.fork("x")
-    child.append(*said("look", "found"))
-
-    class Writing(Scripted):
-        async def ask(self, items: Any, **options: Any) -> Any:
-            begun.set()
-            await asyncio.Event().wait()
-
-    async def cancelled() -> None:
-        merging = asyncio.create_task(one.aio.merge(child, keep="summary", model=Writing([])))
-        await begun.wait()
-        merging.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await merging
-
-    run(cancelled())
-    assert one.version == 0 and texts(one.view()) == []
-    assert texts(one.merge(child)) == ["look", "found"]
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "json lines"])
-def test_readers_beside_a_merge_see_all_of_it_or_nothing(kind: str) -> None:
-    with kept(kind) as held:
-        one, other = session(held.store), session(held.open())
-        one.user("before")
-        child = one.fork("x")
-        child.append(*(Message("user", str(n)) for n in range(50)))
-        seen: list[int] = []
-
-        def look(*_: object) -> None:
-            other.refresh()
-            seen.extend(len(reader.view()) for reader in (one, other))
-
-        watch(held.store, look)
-        one.merge(child)
-        assert set(seen) == {1, 51} and len(one.view()) == 51

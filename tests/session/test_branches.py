@@ -11,7 +11,7 @@ from quire.models import Scripted
 from quire.session import Session, family
 from quire.stores import MemoryStore
 from quire.tokens import counter_for
-from tests.session.opened import TEMPLATE, ids, run, said, session, texts, twin, watch
+from tests.session.opened import TEMPLATE, ids, said, session, texts, twin, watch
 from tests.stores.keeping import kept
 
 
@@ -56,21 +56,7 @@ def test_a_family_says_where_each_fork_began_and_how_long_it_is() -> None:
     assert [row.place.conversation for row in nearest] == ["q3", "q3/late", "q3/late/deep"]
 
 
-def test_a_child_begins_with_nothing_and_is_found_again() -> None:
-    store = MemoryStore()
-    one = session(store, compactor=TruncateOldest())
-    one.user("hello")
-    child = one.child("x")
-    assert texts(child.view()) == []
-    child.user("of its own")
-    one.fork("y").user("of the fork")
-    again = session(store, compactor=TruncateOldest())
-    assert texts(again.child("x").view()) == ["of its own"]
-    assert texts(again.child("y").view()) == ["hello", "of the fork"]
-
-
-@pytest.mark.parametrize("way", ["plain", "awaited", "in a loop"])
-def test_a_summary_of_what_a_fork_did(way: str) -> None:
+def test_a_summary_of_what_a_fork_did() -> None:
     one = session()
     one.append(*said("a"))
     child = one.fork("checker")
@@ -78,13 +64,7 @@ def test_a_summary_of_what_a_fork_did(way: str) -> None:
     with pytest.raises(InvalidValue):
         one.merge(child, keep="summary")
     model = Scripted(["It was checked."])
-
-    async def merged() -> Any:
-        if way == "awaited":
-            return await one.aio.merge(child, keep="summary", model=model)
-        return one.merge(child, keep="summary", model=model)
-
-    written = one.merge(child, keep="summary", model=model) if way == "plain" else run(merged())
+    written = one.merge(child, keep="summary", model=model)
     assert [item.text for item in written if isinstance(item, Summary)] == ["It was checked."]
     assert "It is right." in str(model.requests[0].payload) and one.spending.requests == 1
     assert one.merge(child, keep="summary", model=model) == ()

@@ -21,11 +21,11 @@ from quire.errors import InvalidValue, ModelFailed, OverBudget, WindowExceeded
 from quire.items import EDITS, Hide, Message, Span, Summary, ToolCall, ToolResult, now, use_clock
 from quire.models import Scripted
 from quire.sections import Ask, Catalogue, History, Instructions, Pooled
-from quire.session import Compacted, Compacting, Hook, Session, hook, parts_of
+from quire.session import Compacted, Compacting, Hook, Session, hook
 from quire.state import View
 from quire.stores import MemoryStore
 from quire.tokens import Prices
-from tests.session.opened import SECRET, TEMPLATE, kept_bytes, run, session, talk, texts, twin
+from tests.session.opened import SECRET, TEMPLATE, called, kept_bytes, run, session, talk, texts, twin
 from tests.stores.keeping import kept
 
 SUMMARIZE = Summarize(floor=4, ceiling=8)
@@ -60,22 +60,6 @@ def summaries(one: Session) -> int:
     return sum(isinstance(item, Summary) for item in one.view())
 
 
-def test_a_turn_does_not_wait_for_a_summary() -> None:
-    async def conversation() -> None:
-        model = Slow()
-        one = await begun(MemoryStore(), model)
-        talk(one, 1, "meanwhile")
-        await one.aio.build(TEMPLATE)
-        assert not summaries(one) and one.compaction.metrics.pending == 1
-        model.go.set()
-        await one.aio.close()
-        assert summaries(one) == 1 and texts(one.view())[-1] == "meanwhile answer 0"
-        metrics = one.compaction.metrics
-        assert (metrics.started, metrics.completed, metrics.failed, metrics.pending) == (1, 1, 0, 0)
-
-    run(conversation())
-
-
 def test_a_plain_build_waits_for_a_summary_and_shows_it() -> None:
     one = session(compactor=SUMMARIZE, model=GIST)
     talk(one, 6)
@@ -84,17 +68,14 @@ def test_a_plain_build_waits_for_a_summary_and_shows_it() -> None:
     assert context.receipt.advice == () and one.build(TEMPLATE).shared == len(context.items)
 
 
-def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
-    async def conversation() -> None:
-        model = Slow("They talked.")
-        one = await begun(MemoryStore(), model)
-        with pytest.raises(InvalidValue, match="await the verb"):
-            one.close()
-        model.go.set()
-        await one.aio.close()
-        assert summaries(one) == 1
-
-    run(conversation())
+async def test_a_plain_verb_does_not_wait_for_a_task_of_the_loop_that_it_blocks() -> None:
+    model = Slow("They talked.")
+    one = await begun(MemoryStore(), model)
+    with pytest.raises(InvalidValue, match="await the verb"):
+        one.close()
+    model.go.set()
+    await one.aio.close()
+    assert summaries(one) == 1
 
 
 def _pinned(one: Session) -> None:
@@ -106,20 +87,19 @@ def _forgotten(one: Session) -> None:
 
 
 @pytest.mark.parametrize("change", [_pinned, _forgotten])
-def test_a_late_summary_is_discarded_if_its_range_was_changed(change: Callable[[Session], None]) -> None:
-    async def conversation() -> None:
-        model, store = Slow(f"They said {SECRET}."), MemoryStore()
-        one = await begun(store, model)
-        change(one)
-        model.go.set()
-        await one.aio.close()
-        assert not summaries(one) and one.compaction.metrics.discarded == 1
-        assert b"swordfish" not in kept_bytes(store)
+async def test_a_late_summary_is_discarded_if_its_range_was_changed(
+    change: Callable[[Session], None],
+) -> None:
+    model, store = Slow(f"They said {SECRET}."), MemoryStore()
+    one = await begun(store, model)
+    change(one)
+    model.go.set()
+    await one.aio.close()
+    assert not summaries(one) and one.compaction.metrics.discarded == 1
+    assert b"swordfish" not in kept_bytes(store)
 
-    run(conversation())
 
-
-def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_again() -> None:
+async def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_again() -> None:
     class WaitsForSummary(Pooled):
         def __init__(self, one: Session, model: Slow) -> None:
             super().__init__()
@@ -130,14 +110,11 @@ def test_what_a_summary_replaced_while_a_context_was_built_is_not_summarised_aga
             await self._one.aio.compaction.close()
             return ()
 
-    async def conversation() -> None:
-        model = Slow()
-        one = await begun(MemoryStore(), model)
-        await one.aio.build(Template(History(), WaitsForSummary(one, model), budget=Budget(window=8_000)))
-        await one.aio.close()
-        assert summaries(one) == 1 and one.compaction.metrics.discarded == 0
-
-    run(conversation())
+    model = Slow()
+    one = await begun(MemoryStore(), model)
+    await one.aio.build(Template(History(), WaitsForSummary(one, model), budget=Budget(window=8_000)))
+    await one.aio.close()
+    assert summaries(one) == 1 and one.compaction.metrics.discarded == 0
 
 
 def test_failures_are_counted_and_backed_off() -> None:
@@ -164,37 +141,19 @@ def test_failures_are_counted_and_backed_off() -> None:
     assert not summaries(session(store))
 
 
-def test_a_plan_is_handed_over_and_taken_up() -> None:
-    store = MemoryStore()
-
-    async def stopped(timeout: float) -> None:
-        one = await begun(store, Slow())
-        await one.aio.close(timeout)
-        assert not summaries(one)
-
-    run(stopped(0.05))
-    again = session(twin(store), compactor=SUMMARIZE, model=GIST)
-    again.build(TEMPLATE)
-    again.close()
-    assert summaries(again) == 1
-
-
-def test_two_sessions_ask_for_one_summary() -> None:
-    async def conversation() -> None:
-        with kept("sqlite") as held:
-            model, second = Slow(), Slow()
-            one = session(held.store, compactor=SUMMARIZE, model=model)
-            other = session(held.open(), compactor=SUMMARIZE, model=second)
-            talk(one, 6)
-            await asyncio.gather(one.aio.build(TEMPLATE), model.begun.wait())
-            await other.aio.build(TEMPLATE)
-            refused = await other.aio.compaction.run()
-            assert refused is not None and "another process" in refused.reason
-            model.go.set()
-            await asyncio.gather(one.aio.close(), other.aio.close())
-            assert summaries(session(held.open())) == 1 and not second.begun.is_set()
-
-    run(conversation())
+async def test_two_sessions_ask_for_one_summary() -> None:
+    with kept("sqlite") as held:
+        model, second = Slow(), Slow()
+        one = session(held.store, compactor=SUMMARIZE, model=model)
+        other = session(held.open(), compactor=SUMMARIZE, model=second)
+        talk(one, 6)
+        await asyncio.gather(one.aio.build(TEMPLATE), model.begun.wait())
+        await other.aio.build(TEMPLATE)
+        refused = await other.aio.compaction.run()
+        assert refused is not None and "another process" in refused.reason
+        model.go.set()
+        await asyncio.gather(one.aio.close(), other.aio.close())
+        assert summaries(session(held.open())) == 1 and not second.begun.is_set()
 
 
 def test_what_is_forgotten_once_it_was_planned_is_told_to_no_model() -> None:
@@ -229,35 +188,9 @@ def test_never_a_half_state() -> None:
         assert (count == 1) == (len(shown) < len(told)), "what is not shown is told, all of it"
 
 
-heard: list[Any] = []
-
-
-@hook(Compacting, Compacted)
-def hear_compaction(event: Any) -> None:
-    heard.append(event)
-
-
 @hook(Compacting)
 def refuse_compaction(event: Any) -> None:
     raise PermissionError("not now")
-
-
-def test_running_it_says_what_came_of_it_and_hooks_hear_of_it() -> None:
-    def outcome(**options: Any) -> Any:
-        one = session(compactor=Summarize(), **options)
-        talk(one, 15)
-        return one.compaction.run()
-
-    heard.clear()
-    kept = outcome(model=GIST, hooks=[hear_compaction])
-    assert kept and kept.fate == "kept" and [type(event) for event in heard] == [Compacting, Compacted]
-    failed = outcome(model=Scripted([ModelFailed("busy")]))
-    assert (bool(failed), failed.fate, failed.reason) == (False, "discarded", "busy")
-    refused = outcome(model=GIST, hooks=[refuse_compaction])
-    assert not refused and "PermissionError" in refused.reason
-    assert outcome() is None, "nobody writes, and nothing else is to be done"
-    with pytest.raises(InvalidValue):
-        session().compaction.run()
 
 
 class Windowed(Scripted):
@@ -265,12 +198,10 @@ class Windowed(Scripted):
 
     def __init__(self, fault: type[ModelFailed] = ModelFailed, reads: int = WINDOW) -> None:
         super().__init__(["Goal: to know."], repeat=True)
-        self.is_down, self.asked = False, list[int]()
+        self.asked = list[int]()
         self._fault, self._reads = fault, reads
 
     async def ask(self, items: Any, **options: Any) -> Any:
-        if self.is_down:
-            raise ModelFailed("overloaded")
         self.asked.append(sum(map(COUNTER.count, items)))
         if self.asked[-1] > self._reads:
             raise self._fault("too long")
@@ -289,8 +220,7 @@ def turn(one: Session, template: Template = TEMPLATE) -> None:
     one.close()
 
 
-@pytest.mark.parametrize("unit", ["messages", "tokens"])
-@pytest.mark.parametrize("says_so", [False, True])
+@pytest.mark.parametrize(("unit", "says_so"), [("messages", True), ("tokens", False)])
 def test_a_past_that_no_model_reads_at_once_is_told_in_steps(unit: Any, says_so: bool) -> None:
     model = Windowed(WindowExceeded, reads=3_000) if says_so else Windowed()
     one = session(compactor=Summarize(unit=unit), model=model)
@@ -320,16 +250,15 @@ NARROW = Template(
 OFFLOADING: list[Compactor] = [Cascade(Offload(), ClearToolResults(), TruncateOldest()), Offload(ceiling=0)]
 
 
-def read(one: Session, *outputs: str) -> None:
+def read_log(one: Session) -> None:
     one.user("Read the log.")
-    one.append(*(ToolCall(f"c{n}", "read", "{}") for n in range(len(outputs))))
-    one.append(*(ToolResult(f"c{n}", "read", output) for n, output in enumerate(outputs)))
+    one.tool(LOG, call_id=called(one, "read").call_id)
 
 
 @pytest.mark.parametrize("compactor", OFFLOADING, ids=lambda one: one.name)
 def test_a_result_that_is_too_large_is_moved_and_the_turn_goes_on(compactor: Compactor) -> None:
     one = session(compactor=compactor)
-    read(one, LOG)
+    read_log(one)
     context = one.build(NARROW)
     (note,) = one.pool
     shown = [getattr(item, "text", "") for item in context.items]
@@ -341,7 +270,7 @@ def test_a_result_that_is_too_large_is_moved_and_the_turn_goes_on(compactor: Com
 @pytest.mark.parametrize("compactor", [TruncateOldest(), Summarize()], ids=lambda one: one.name)
 def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: Compactor) -> None:
     one = session(compactor=compactor)
-    read(one, LOG)
+    read_log(one)
     before = one.view().recorded()
     whole = Template(Instructions("Be exact."), History(shortens=False), budget=NARROW.budget)
     with pytest.raises(OverBudget):
@@ -353,19 +282,16 @@ def test_what_cannot_be_made_to_fit_is_an_error_and_changes_nothing(compactor: C
 def test_forks_are_kept_small_children_and_drafts_begin_without() -> None:
     one = session(compactor=Summarize(), model=GIST)
     long_talk(one, 15)
-    child = one.fork("child")
-    turn(child)
-    assert summaries(child) == 1 and not summaries(one)
-    assert parts_of(one.child("other")).compactions.compactor is None
-    assert parts_of(session().fork("x")).compactions.compactor is None
-
-    async def drafted() -> None:
-        async with one.draft() as draft:
-            assert parts_of(draft).compactions.compactor is None
-            draft.compaction.use(Summarize(), GIST)
-            await draft.aio.build(TEMPLATE)
-
-    run(drafted())
+    fork, child = one.fork("fork"), one.child("child")
+    long_talk(child, 15)
+    for other in (fork, child):
+        turn(other)
+    assert summaries(fork) == 1 and summaries(child) == summaries(one) == 0
+    with one.draft() as draft:
+        draft.build(TEMPLATE)
+        assert summaries(draft) == 0
+        draft.compaction.use(Summarize(), GIST)
+        draft.build(TEMPLATE)
     assert summaries(one) == 1
 
 
@@ -409,23 +335,6 @@ def test_what_was_undone_is_not_compacted_again(compactor: Compactor) -> None:
         assert len(one.view()) < 24, "the rest is compacted"
     one.undo(undone.id)
     assert one.view().fate(first).state != "shown"
-
-
-def test_what_was_undone_is_compacted_if_a_person_asks() -> None:
-    one = session(compactor=SUMMARIZE, model=GIST)
-    talk(one, 6)
-    one.build(TEMPLATE)
-    first = one.view().recorded()[0].id
-    one.undo()
-    assert one.compaction.run() and one.view().fate(first).state == "summarised"
-    talk(one, 6)
-    one.build(TEMPLATE)
-    assert summaries(one) == 1, "later compactions fold it as usual"
-    one.undo()
-    one.undo()
-    assert one.view().fate(first).state == "shown"
-    one.build(TEMPLATE)
-    assert one.view().fate(first).state == "shown"
 
 
 def _edit(one: Session) -> None:
@@ -487,39 +396,44 @@ def test_the_budget_compacts_what_was_undone_and_the_receipt_says_so() -> None:
 
 
 @pytest.mark.parametrize("compactor", [SUMMARIZE, Summarize(unit="tokens")], ids=["messages", "tokens"])
-def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compactor) -> None:
-    async def conversation() -> None:
-        model, whole = Slow(), True
-        one = session(compactor=compactor, model=model)
-        template = Template(History(), budget=Budget(window=200), model="gpt-5.6")
-        for number in range(30):
-            talk(one, 1, f"turn {number}")
-            context = await one.aio.build(template)
-            receipt, shown = context.receipt, context.render("openai")
-            whole = len(one.view()) == len(context.items)
-            assert receipt.tokens <= 200 and (whole or one.view().tokens(COUNTER) > 200)
-            assert len(shown["messages"]) == len(context.items) and not summaries(one)
-            [line] = receipt.lines()
-            assert whole or "oldest left out" in line.note
-            assert whole or any("still being written" in one for one in receipt.advice)
-            await asyncio.sleep(0)
-        assert not whole
-        model.go.set()
-        await one.aio.close()
-        assert summaries(one) == 1
-
-    run(conversation())
+async def test_a_turn_is_cut_to_its_budget_while_a_summary_is_written(compactor: Compactor) -> None:
+    model, whole = Slow(), True
+    one = session(compactor=compactor, model=model)
+    template = Template(History(), budget=Budget(window=200), model="gpt-5.6")
+    for number in range(30):
+        talk(one, 1, f"turn {number}")
+        context = await one.aio.build(template)
+        receipt, shown = context.receipt, context.render("openai")
+        whole = len(one.view()) == len(context.items)
+        assert receipt.tokens <= 200 and (whole or one.view().tokens(COUNTER) > 200)
+        assert len(shown["messages"]) == len(context.items) and not summaries(one)
+        [line] = receipt.lines()
+        assert whole or "oldest left out" in line.note
+        assert whole or any("still being written" in one for one in receipt.advice)
+        await asyncio.sleep(0)
+    assert not whole and one.compaction.metrics.pending == 1
+    model.go.set()
+    await one.aio.close()
+    assert summaries(one) == 1 and texts(one.view())[-1] == "turn 29 answer 0"
+    metrics = one.compaction.metrics
+    assert (metrics.started, metrics.completed, metrics.failed, metrics.pending) == (1, 1, 0, 0)
 
 
 def test_what_became_of_compactions_is_on_the_record() -> None:
     store = MemoryStore()
     prices = {"scripted": Prices(input=1.0, output=2.0)}
     models = [GIST, Scripted([ModelFailed("busy")]), Scripted(["long " * 9_000])]
+    outcomes: list[Any] = []
     for model in models:
         one = session(store, compactor=SUMMARIZE, model=model, prices=prices)
         talk(one, 6)
-        one.compaction.run()
-    session(store, compactor=SUMMARIZE, model=GIST, hooks=[refuse_compaction]).compaction.run()
+        outcomes.append(one.compaction.run())
+    refusing = session(store, compactor=SUMMARIZE, model=GIST, hooks=[refuse_compaction])
+    outcomes.append(refusing.compaction.run())
+    assert [bool(outcome) for outcome in outcomes] == [True, False, False, False]
+    assert session(store, compactor=SUMMARIZE).compaction.run() is None, "nobody writes"
+    with pytest.raises(InvalidValue):
+        session(store).compaction.run()
     session(store).compaction.run(by=TruncateOldest(unit="messages", floor=4, ceiling=8))
     past = session(twin(store)).compaction.past()
     assert [(one.fate, one.reason) for one in past] == [
@@ -529,20 +443,17 @@ def test_what_became_of_compactions_is_on_the_record() -> None:
         ("discarded", "a hook refused it: PermissionError"),
         ("kept", ""),
     ]
+    assert [outcome.reason for outcome in outcomes[1:]] == [one.reason for one in past[1:4]]
     summary, *_, cut = past
     view = session(store).view()
     assert isinstance(view.log.item(view.position(summary.edits[0])), Summary)
     assert summary.model == "scripted" and summary.cost and summary.usage.output and summary.before
     assert cut.by == "truncate-oldest" and cut.model is None and cut.cost is None
-    assert (
-        cut.before > cut.after
-        and summary.before > summary.after
-        and summary.ended_at is not None
-        and summary.ended_at >= summary.began_at
-    )
+    assert cut.before > cut.after and summary.before > summary.after
+    assert summary.ended_at is not None and summary.ended_at >= summary.began_at
 
 
-def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_says_so() -> None:
+def test_a_compaction_that_runs_is_seen_by_others_who_take_it_up_when_it_was_broken_off() -> None:
     store = MemoryStore()
 
     async def conversation() -> None:
@@ -554,5 +465,7 @@ def test_a_compaction_that_runs_is_seen_by_others_and_one_that_was_broken_off_sa
         await one.aio.close(0)
 
     run(conversation())
-    session(store, compactor=SUMMARIZE, model=GIST).build(TEMPLATE)
-    assert [attempt.fate for attempt in session(twin(store)).compaction.past()] == ["abandoned", "kept"]
+    again = session(twin(store), compactor=SUMMARIZE, model=GIST)
+    again.build(TEMPLATE)
+    assert [attempt.fate for attempt in again.compaction.past()] == ["abandoned", "kept"]
+    assert summaries(again) == 1

@@ -10,7 +10,7 @@ from quire import Budget, Session, Template
 from quire.items import Mask, Span, Summary, use_clock
 from quire.sections import Ask, Custom, History, Instructions
 from quire.session import StoredReceipt, before_of, compare_requests, first_change
-from tests.session.opened import called, session, talk
+from tests.session.opened import answer, called, session, talk
 
 LONG = "word " * 40
 TOOL: dict[str, Any] = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
@@ -24,15 +24,6 @@ def template(*sections: Any, window: int = 20_000) -> Template:
     return Template(*(sections or (Instructions("Be brief."), History())), budget=Budget(window=window))
 
 
-def reply(read: int, sent: int) -> dict[str, Any]:
-    usage = {
-        "prompt_tokens": sent, "completion_tokens": 1, "total_tokens": sent + 1,
-        "prompt_tokens_details": {"cached_tokens": read},
-    }  # fmt: skip
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Well."}}
-    return {"object": "chat.completion", "choices": [choice], "usage": usage, "model": "gpt-5.6"}
-
-
 def ask(
     one: Session, how: Template | None = None, served: float | None = None, **options: Any
 ) -> StoredReceipt:
@@ -43,7 +34,8 @@ def ask(
     context.render(wire)
     context.sent()
     if served is not None:
-        one.record(reply(round(served * context.receipt.tokens), context.receipt.tokens), sent=context)
+        sent = context.receipt.tokens
+        one.record(answer("Well.", input=sent, cached=round(served * sent)), sent=context)
     return one.receipts[-1]
 
 
@@ -74,11 +66,6 @@ CAUSES: dict[str, tuple[Callable[[Session], Any], dict[str, Any], str]] = {
     "edit by a mask": (lambda one: one.append(Mask(one.view()[4].id, "gone")), {}, "masked"),
     "model": (nothing, {"model": "gpt-5.5"}, "gpt-5.6 at openai → gpt-5.5 at openai"),
     "tools": (nothing, {"tools": [TOOL]}, "new: look"),
-    "instructions": (
-        nothing,
-        {"how": template(Instructions("Be long."), History())},
-        "'instructions' has changed",
-    ),
     "cut": (nothing, {"how": template(Instructions("Be brief."), History(), window=1_000)}, "the cut moved"),
 }
 

@@ -1,26 +1,21 @@
 """Contexts of a session: sections asked side by side, what was sent shown again, payloads of one's own."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from quire import Budget, Session, Template
 from quire.errors import InvalidValue, StoreDamaged, UnknownId
 from quire.items import Message
-from quire.providers import PROVIDERS
 from quire.sections import Ask, Custom, History, Input, Instructions
-from quire.state import Transcript
 from quire.stores import MemoryStore
-from tests.session.opened import TEMPLATE, run, said, send, session, texts, twin
+from tests.session.opened import TEMPLATE, run, send, session, texts, twin
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "look", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
 ]
-EVERY_WIRE = pytest.mark.parametrize("wire", PROVIDERS)
 
 
 def template(*more: Any, window: int = 8_000) -> Template:
@@ -106,19 +101,6 @@ def test_what_is_in_the_log_or_was_sent_before_is_kept_once() -> None:
     assert all(kept.payload()["tools"] for kept in one.receipts)
 
 
-def test_digests_that_go_on_from_each_other_are_those_of_the_whole() -> None:
-    one = session()
-    for n in range(70):
-        one.append(*said(f"question {n}", f"answer {n}"))
-        if n % 9 == 0:
-            one.pin(one.view()[n].id)
-        wire = "anthropic" if n % 3 else "openai"
-        instructions = Instructions("Be brief." if n % 5 else "Be exact.")
-        shown = Template(instructions, History(), budget=Budget(window=8_000), model="gpt-5.6")
-        sent = send(one.build(shown, tools=TOOLS if n % 20 else ()), wire).payload
-        assert one.receipts[-1].digest == hashlib.sha256(msgspec.json.encode(sent)).hexdigest()
-
-
 def test_a_payload_that_cannot_be_made_again_is_damaged() -> None:
     store = MemoryStore()
     one = session(store)
@@ -129,25 +111,6 @@ def test_a_payload_that_cannot_be_made_again_is_damaged() -> None:
     store.replace(one.place, {entry.version: entry.body.replace(digest, digest[::-1])})
     with pytest.raises(StoreDamaged):
         session(twin(store)).receipts[0].payload()
-
-
-def test_a_history_that_was_narrowed_and_views_of_others_are_shown_again() -> None:
-    examples = Transcript([Message("user", "What is Quire?"), Message("assistant", "A library.")])
-
-    async def shown(_: Any) -> Any:
-        return examples.view
-
-    one = session()
-    one.append(*said("a", "b", "c", "d", "e"))
-    last = one.view()[-1]
-    for sections in (
-        (History(turns=1), Input()),
-        (Custom("examples", shown), History()),
-        (History(), Custom("examples", shown)),
-    ):
-        narrowed = Template(*sections, budget=Budget(window=8_000))
-        sent = send(one.build(narrowed, input=last), "anthropic").payload
-        assert one.receipts[-1].payload().payload == sent
 
 
 def test_counters_learn_from_what_is_reported() -> None:

@@ -1,6 +1,7 @@
 """Jobs: accepted once, ended once, and fenced: whoever has lost one can write no more of it."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ def opened(store: Store) -> Session:
     return Session.open("ana/pens", store=store)
 
 
+def claimed(session: Session, job: str, **options: Any) -> AbstractAsyncContextManager[Any]:
+    return claim_job(parts_of(session).writer, job, **options)
+
+
 async def test_a_job_is_kept_until_it_has_ended(store: Store) -> None:
     session = opened(store)
     await session.aio.user("before")
@@ -36,21 +41,21 @@ async def test_a_job_is_kept_until_it_has_ended(store: Store) -> None:
     before = await session.jobs.submit(job)
     assert before == 1 and session.version == 6
     assert opened(store).jobs.pending() == [job]
-    async with claim_job(parts_of(session).writer, job.id) as taken:
+    async with claimed(session, job.id) as taken:
         assert taken.job == job and not taken.is_retry and session.jobs.current == job.id
         assert Context().run(lambda: session.jobs.current) is None
         outcome = await taken.end("waiting", waiting=["c2"])
     assert session.jobs.pending() == [] and session.jobs.current is None
     assert outcome == await opened(store).jobs.outcome(job.id)
     assert (outcome.stop, outcome.waiting, outcome.version) == ("waiting", ("c2",), 7)
-    async with claim_job(parts_of(session).writer, job.id) as taken:
+    async with claimed(session, job.id) as taken:
         assert taken.outcome == outcome
 
 
 async def test_the_same_id_is_one_job(store: Store) -> None:
     session, job = opened(store), Job.of("Hello!", id="mine")
     assert await session.jobs.submit(job) == await opened(store).jobs.submit(job) == 0
-    async with claim_job(parts_of(session).writer, "mine") as taken:
+    async with claimed(session, "mine") as taken:
         assert taken.job.message is not None
         await session.aio.append(taken.job.message)
         await taken.end("done")
@@ -58,7 +63,7 @@ async def test_the_same_id_is_one_job(store: Store) -> None:
     await session.jobs.submit(job)
     decision = Job.of(id="verdict", decisions={"c": True})
     await session.jobs.submit(decision)
-    async with claim_job(parts_of(session).writer, "verdict") as taken:
+    async with claimed(session, "verdict") as taken:
         await taken.end("done")
     assert await session.jobs.submit(decision) == version
     assert session.jobs.pending() == []
@@ -71,7 +76,7 @@ async def test_a_job_that_failed_is_retried_from_where_it_was(store: Store, is_r
     await session.jobs.submit(job)
     with pytest.raises(Conflict):
         await session.jobs.retry("mine")
-    async with claim_job(parts_of(session).writer, "mine") as taken:
+    async with claimed(session, "mine") as taken:
         if is_recorded and job.message is not None:
             await session.aio.append(*job.before, job.message)
         await taken.end("failed", error="it is down")
@@ -97,63 +102,43 @@ async def test_a_job_that_was_cancelled_is_not_accepted_again(store: Store) -> N
         if job == cancelled:
             await session.jobs.cancel(job.id)
         else:
-            async with claim_job(parts_of(session).writer, job.id) as taken:
+            async with claimed(session, job.id) as taken:
                 await taken.end("done")
     await session.jobs.submit(cancelled)
     assert session.jobs.pending() == []
 
 
-async def test_jobs_stay_in_order(store: Store) -> None:
-    session = opened(store)
-    jobs = [Job.of(str(number)) for number in range(5)]
-    for job in jobs:
-        await session.jobs.submit(job)
-    assert opened(store).jobs.pending() == jobs
-
-
 async def test_nobody_else_takes_a_job_that_is_being_done() -> None:
     store, job = MemoryStore(), Job.of("Hello!")
     await opened(store).jobs.submit(job)
-    async with claim_job(parts_of(opened(store)).writer, job.id):
+    async with claimed(opened(store), job.id):
         with pytest.raises(TurnBusy):
-            async with claim_job(parts_of(opened(store)).writer, job.id):
+            async with claimed(opened(store), job.id):
                 pass
-    async with claim_job(parts_of(opened(store)).writer, job.id) as taken:  # it was let go, and not ended
+    async with claimed(opened(store), job.id) as taken:  # it was let go, and not ended
         assert taken.is_retry
 
 
 async def test_whoever_lost_a_job_can_write_no_more_of_it(tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "jobs.db") for _ in range(2))  # as in two processes
-    job, lost, is_over = Job.of("Hello!"), asyncio.Event(), asyncio.Event()
-    await opened(here).jobs.submit(job)
-
-    async def zombie() -> None:
-        session = opened(here)
-        async with claim_job(parts_of(session).writer, job.id) as taken:
-            await session.aio.append(Message("user", "mine"))
-            lost.set()
-            await is_over.wait()
-            for writing in (
-                session.aio.user("late"),
-                session.aio.append(ToolCall("c1", "look")),
-                asyncio.to_thread(session.user, "later"),
-                turn_of(session).answer((), ToolResult("c1", "look", "x")),
-                taken.end("done"),
-            ):
-                with pytest.raises(TurnLost):
-                    await writing
-            await session.jobs.submit(Job.of("next"))  # not part of the turn, but written within it
-
-    task = asyncio.ensure_future(zombie())
-    await lost.wait()
-    session = opened(there)
-    async with claim_job(parts_of(session).writer, job.id, force=True) as taken:
-        assert taken.is_retry
-        await session.aio.user("ours")
-        is_over.set()
-        with pytest.raises(TurnLost):
-            await task
-        await taken.end("done")
+    job, zombie, session = Job.of("Hello!"), opened(here), opened(there)
+    await zombie.jobs.submit(job)
+    async with claimed(zombie, job.id) as lost:
+        await zombie.aio.append(Message("user", "mine"))
+        async with claimed(session, job.id, force=True) as taken:
+            assert taken.is_retry
+            await session.aio.user("ours")
+            await taken.end("done")
+        for writing in (
+            zombie.aio.user("late"),
+            zombie.aio.append(ToolCall("c1", "look")),
+            asyncio.to_thread(zombie.user, "later"),
+            turn_of(zombie).answer((), ToolResult("c1", "look", "x")),
+            lost.end("done"),
+            zombie.jobs.submit(Job.of("next")),  # not part of the turn, but written within it
+        ):
+            with pytest.raises(TurnLost):
+                await writing
     assert [item.text for item in session.view() if isinstance(item, Message)] == ["mine", "ours"]
     await opened(here).aio.user("free")  # outside of a job nothing is fenced
     assert opened(there).jobs.pending() == []
@@ -172,45 +157,22 @@ async def test_open_jobs_are_listed_by_scope(name: str) -> None:
             await session.jobs.submit(job)
 
         def listed(scope: str | None = None) -> list[tuple[str, str]]:
-            held.reopen()
             return sorted((one.job, one.state) for one in open_jobs(held.store, scope))
 
+        held.reopen()
         assert listed("ana") == [("first", "waiting"), ("later", "waiting")] and len(listed()) == 3
-        async with claim_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "first") as taken:
+        async with claimed(Session.open("ana/pens", store=held.store), "first") as taken:
             running = [one.job for one in open_jobs(held.store, "ana") if one.state == "running"]
             assert running == ["first"]
             await taken.end("done")
         assert listed("ana") == [("later", "waiting")]
         Session.open("bob/pens", store=held.store).forget()
         assert listed("bob") == []
-        async with claim_job(parts_of(Session.open("ana/pens", store=held.store)).writer, "later") as taken:
+        async with claimed(Session.open("ana/pens", store=held.store), "later") as taken:
             await taken.end("done")
         assert listed() == []
         if held.store.knows_open_jobs:
             assert held.store.with_open_jobs() == []
-
-
-async def test_calls_of_a_job_that_was_taken_over_are_not_believed_to_run(tmp_path: Path) -> None:
-    here, there = (SQLiteStore(tmp_path / "jobs.db") for _ in range(2))
-    job, call = Job.of("Hello!"), ToolCall("c1", "look")
-    session = opened(here)
-    await session.jobs.submit(job)
-    async with claim_job(parts_of(session).writer, job.id):
-        await session.aio.append(call)
-        async with session.calls.running(call):
-            other = opened(there)
-            async with claim_job(parts_of(other).writer, job.id, force=True):
-                assert other.calls.list_open() == [(call, "begun")]
-
-
-async def test_what_a_job_brings_can_be_forgotten(store: Store) -> None:
-    noted = (Note("a secret in a note"),)
-    session, job = opened(store), Job.of("my secret", decisions={"c": "another secret"}, before=noted)
-    await session.jobs.submit(job)
-    await session.aio.forget()
-    assert b"secret" not in b"".join(entry.body for entry in store.read(session.place))
-    assert session.jobs.pending() == []
-    await session.aio.user("it goes on")
 
 
 SECRET = "the secret is swordfish"
@@ -268,7 +230,7 @@ async def test_a_checkpoint_knows_the_jobs(tmp_path: Path) -> None:
     first, second = Job.of("one"), Job.of("two")
     for job in (first, second):
         await session.jobs.submit(job)
-    async with claim_job(parts_of(session).writer, first.id):
+    async with claimed(session, first.id):
         session.append(*[Message("user", str(number)) for number in range(300)])
     session.close()
     again = opened(SQLiteStore(tmp_path / "jobs.db"))
@@ -279,7 +241,7 @@ async def test_accepting_a_decision_does_not_read_the_jobs_before_it(store: Stor
     session = opened(store)
     for number in range(40):
         await session.jobs.submit(Job.of(id=str(number), decisions={"c": True}))
-        async with claim_job(parts_of(session).writer, str(number)) as taken:
+        async with claimed(session, str(number)) as taken:
             await taken.end("done")
     reads: list[str] = []
     watch(store, lambda verb, _: reads.append(verb), ("read_at", "versions_of"))

@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 from quire import Budget, Session, Template
 from quire.errors import Conflict, InvalidValue, QuireError, UnknownId
 from quire.items import JSON, Item, Message, Note, Summary, ToolResult
-from quire.providers import PROVIDERS
 from quire.sections import Catalogue, History, Instructions
 from quire.session import find_items
 from quire.state import Pool, Transcript
@@ -120,25 +119,6 @@ def test_nothing_of_one_scope_is_readable_from_another(kind: str, scopes: list[s
         assert texts(theirs.fork("x").view()) == ["of theirs"] and texts(theirs.child("y").view()) == []
         theirs.forget()
         assert ids(mine.view()) == [secret.id] and mine.refresh() == []
-
-
-@SOME
-@given(ops=OPS, wire=st.sampled_from(list(PROVIDERS)), more=OPS)
-def test_what_was_sent_is_shown_again(ops: list[Op], wire: str, more: list[Op]) -> None:
-    store = MemoryStore()
-    one, author = session(store), Author()
-    for op in ops:
-        write(one, author, op)
-    one.append(Message("user", "now answer", created_at=10_000.0))
-    try:
-        sent = send(one.build(SHOWN), wire).payload
-    except QuireError:
-        return
-    for op in more:
-        write(one, author, op)
-    for again in (one, session(twin(store))):
-        kept = again.receipts[0]
-        assert kept.payload().payload == sent and all(map(kept.shows, kept.items))
 
 
 @SOME

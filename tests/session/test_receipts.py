@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from quire import Budget, Session, Template
 from quire.context import Entry
 from quire.errors import Forgotten, OverBudget, QuireError, UnknownId
-from quire.items import Item, Message, Note, ToolCall
+from quire.items import Item, Message, Note, ToolCall, ToolResult
 from quire.memory import Recall
+from quire.providers import PROVIDERS, Rendered
 from quire.sections import Ask, Catalogue, Custom, History, Input, Instructions
 from quire.state import Transcript
 from quire.stores import MemoryStore
@@ -29,6 +30,7 @@ from tests.session.opened import (
     texts,
     twin,
     watch,
+    write_op,
 )
 from tests.stores.keeping import kept
 
@@ -204,44 +206,41 @@ BESIDE: dict[str, tuple[Any, ...]] = {
 
 
 @MANY
-@example(turns=[[(1, 0, 0, 0)]], window=68, history="all", beside="recall", redacts=False, wire="openai")
+@example([[(1, 0, 0, 0)]], 68, "all", "recall", True, False, "openai")
 @given(
     turns=st.lists(OPS, min_size=1, max_size=4),
     window=st.integers(60, 1500),
     history=st.sampled_from(sorted(HISTORIES)),
     beside=st.sampled_from(sorted(BESIDE)),
+    is_behind=st.booleans(),
     redacts=st.booleans(),
-    wire=st.sampled_from(["openai", "anthropic"]),
+    wire=st.sampled_from(sorted(PROVIDERS)),
 )
-def test_a_request_is_explained_later_as_it_was_then(
-    turns: list[list[Op]], window: int, history: str, beside: str, redacts: bool, wire: str
+def test_a_request_is_shown_and_explained_later_as_it_was_then(
+    turns: list[list[Op]], window: int, history: str, beside: str, is_behind: bool, redacts: bool, wire: str
 ) -> None:
     store, author = MemoryStore(), Author()
     one = session(store, redact=_redacted if redacts else None)
     one.pool.keep(Note("a figure", key="report", description="figures"))
-    sections = (Instructions("Be brief."), HISTORIES[history], *BESIDE[beside])
-    template = Template(*sections, budget=Budget(window=window), model="gpt-5.6")
-    explained: list[tuple[str, dict[str, Entry]]] = []
+    ordered = (HISTORIES[history], *BESIDE[beside])
+    sections = ordered if is_behind else ordered[::-1]
+    template = Template(Instructions("Be brief."), *sections, budget=Budget(window=window), model="gpt-5.6")
+    explained: list[tuple[Rendered, str, dict[str, Entry]]] = []
     for ops in turns:
         question = one.user("And then?")
         for op in ops:
-            item = author.item(Transcript(one.view().recorded()), op)
-            try:
-                one.append(*([] if item is None else [item]))
-            except QuireError:
-                continue
+            write_op(one, author, op)
         try:
             context = one.build(template, input=question)
         except OverBudget:
             continue
         entries = {entry.item_id: context.explain(entry.item_id) for entry in context.receipt.entries}
-        send(context, wire, max_tokens=10)
-        explained.append((str(context.receipt), entries))
+        explained.append((send(context, wire, seed=10), str(context.receipt), entries))
     for again in (one, session(twin(store))):
-        for receipt, (table, entries) in zip(again.receipts, explained, strict=True):
-            assert str(receipt) == table
+        for receipt, (sent, table, entries) in zip(again.receipts, explained, strict=True):
+            assert str(receipt) == table and all(map(receipt.shows, receipt.items))
             assert {one.item_id: receipt.explain(one.item_id) for one in receipt.entries} == entries
-            assert receipt.request()["max_tokens"] == 10
+            assert receipt.request() == {**sent.payload, "seed": 10}
             with pytest.raises(UnknownId):
                 receipt.explain("nothing")
 
@@ -301,7 +300,7 @@ def test_the_receipt_of_two_conversations_with_the_same_ids() -> None:
 # --- cuts ------------------------------------------------------------------------------------------------
 
 
-def test_a_reopened_session_cuts_where_the_last_request_was_cut() -> None:
+def test_a_reopened_session_cuts_where_the_last_request_was_cut_with_the_same_ledger() -> None:
     template = Template(Instructions("Be brief."), History(), budget=Budget(window=600), model="gpt-5.6")
     cuts: dict[bool, list[str]] = {False: [], True: []}
     for reopens, found in cuts.items():
@@ -310,12 +309,15 @@ def test_a_reopened_session_cuts_where_the_last_request_was_cut() -> None:
             for n in range(60):
                 one = session(held.reopen()) if reopens else one
                 one.append(Message("user", f"question {n} " * 8, id=f"question {n}"))
+                one.append(ToolCall(f"c{n}", "look", f'{{"plant": "fern_{n:04}"}}', id=f"call {n}"))
+                one.append(ToolResult(f"c{n}", "look", f'{{"gardener": "ana_{n:04}"}}', id=f"result {n}"))
                 context = one.build(template)
                 context.render("openai")
                 one.append(Message("assistant", f"answer {n} " * 8, id=f"answer {n}"))
                 context.sent()
                 found += [cut.first for cut in context.cuts.values()]
-    assert cuts[True] == cuts[False] and len(cuts[True]) > 40 > 3 * len({*cuts[True]})
+                found += [str(item) for item in context.items if "/ledger/" in item.id]
+    assert cuts[True] == cuts[False] and len(cuts[True]) > 80 > 2 * len({*cuts[True]})
 
 
 def test_the_last_receipts_are_read_without_those_before_them() -> None:
@@ -360,27 +362,11 @@ def test_a_receipt_knows_what_its_answers_used(is_said: bool) -> None:
             assert sum(each.cost for each in spent) == pytest.approx(reader.spending.cost)
 
 
-def in_notebook(shown: Any) -> str:
-    return str(shown._repr_html_())
-
-
 def test_a_receipt_is_shown_in_a_notebook_as_its_context_was() -> None:
-    hostile = "<script>alert('1')</script>"
-    template = Template(
-        Instructions("Be brief."),
-        History(),
-        Custom(hostile, lambda ask: []),
-        budget=Budget(window=600, reserve=50),
-    )
-    one = session()
+    one, hostile = session(), Custom("<script>alert('1')</script>", lambda ask: [])
     talk(one, 60)
-    one.user("And now?")
-    context = one.build(template)
+    context = one.build(Template(History(), hostile, budget=Budget(window=600)))
     send(context)
-    (receipt,) = one.receipts
-    page = in_notebook(receipt)
-    assert page == in_notebook(context) == in_notebook(context.receipt)
-    assert "<script" not in page and "&lt;script&gt;" in page and "oldest left out" in page
-    assert "kept free for the answer: 50 tokens" in page and f"of {receipt.available:,} tokens" in page
-    one.forget(one.view()[0].id)
-    assert "<svg" in in_notebook(one.receipts[0])
+    shown: list[Any] = [context, context.receipt, one.receipts[0]]
+    pages = [each._repr_html_() for each in shown]
+    assert "oldest left out" in pages[0] and "<script" not in pages[0] and len({*pages}) == 1

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
-from weakref import ref
 
 import pytest
 
@@ -267,41 +266,22 @@ def test_what_was_sent_says_which_request_is_answered(is_awaited: bool, is_rende
     assert called(one) == OWN and goes_back(one)
 
 
-def test_a_context_that_was_not_rendered_is_refused_as_sent() -> None:
-    one = Session.open("ana/q3", store=MemoryStore())
-    one.user("Hello.")
-    context = one.build(Template(History(), budget=Budget(window=500)))
-    with pytest.raises(InvalidValue, match=r"call context\.render\(…\) first"):
-        one.record(WHOLE["openai"], sent=context)
-
-
 @pytest.mark.parametrize("rendered", ["before another", "twice", "in a task that has ended"])
-def test_a_rendering_that_is_named_has_its_receipt(rendered: str) -> None:
+async def test_a_rendering_that_is_named_has_its_receipt(rendered: str) -> None:
     async def first(context: Context) -> Rendered:
         return context.render("anthropic")
 
-    async def record() -> None:
-        one, context = asked()
-        named = await asyncio.create_task(first(context))
-        if rendered != "in a task that has ended":
-            (one.build(TITLE) if rendered == "before another" else context).render("anthropic")
-        with pytest.raises(InvalidValue, match="sent="):
-            await asyncio.create_task(one.aio.record(reply(named)))
-        await one.aio.record(reply(named), sent=named)
-        assert one.receipts[-1].payload().payload == named.payload and called(one) == OWN
-        context.render("anthropic")
-        await asyncio.create_task(
-            one.aio.record(WHOLE["openai"], provider="openai")
-        )  # rendered by no session
-        assert len(one.receipts) == 1
-
-    run(record())
-
-
-def test_a_rendering_is_kept_by_its_caller_alone() -> None:
-    _, context = asked()
-    kept = ref(context.render("anthropic"))
-    assert kept() is None
+    one, context = asked()
+    named = await asyncio.create_task(first(context))
+    if rendered != "in a task that has ended":
+        (one.build(TITLE) if rendered == "before another" else context).render("anthropic")
+    with pytest.raises(InvalidValue, match="sent="):
+        await asyncio.create_task(one.aio.record(reply(named)))
+    await one.aio.record(reply(named), sent=named)
+    assert one.receipts[-1].payload().payload == named.payload and called(one) == OWN
+    context.render("anthropic")
+    await asyncio.create_task(one.aio.record(WHOLE["openai"], provider="openai"))  # rendered by no session
+    assert len(one.receipts) == 1
 
 
 def test_what_was_not_sent_is_refused() -> None:

@@ -12,9 +12,8 @@ from quire.items import ConfigChange, Hide, Message, Note, Reasoning, Span, Summ
 from quire.providers import PROVIDERS
 from quire.sections import History
 from quire.session import Adding, Hook
-from quire.state import Transcript
 from quire.testing.histories import OPS, Author, Op
-from tests.session.opened import called, ids, run, said, session, texts
+from tests.session.opened import called, ids, said, session, texts, write_op
 from tests.stores.keeping import kept
 
 
@@ -156,34 +155,20 @@ def test_a_fork_begins_at_a_version_or_with_an_item() -> None:
             child.fork("e", at=two.id)
 
 
-def test_the_verbs_are_awaited_and_hooks_hear_them_once() -> None:
+async def test_the_verbs_are_awaited_and_hooks_hear_them_once() -> None:
     heard: list[Adding] = []
 
     async def hear(event: Adding) -> None:
         heard.append(event)
 
-    async def conversation() -> None:
-        one = session(hooks=[Hook(hear, (Adding,))])
-        await one.aio.append(*said("one", "first", "two", "second"))
-        await one.aio.retract()
-        await one.aio.hide(one.view()[1].id)
-        new = await one.aio.edit(one.view()[-1].id, "three")
-        fork = await one.aio.fork("f", at=4)
-        assert texts(one.view()) == ["one", "three"] and texts(fork.view())[-1] == "second"
-        assert [len(event.items) for event in heard] == [4, 1, 1, 2] and heard[-1].items[0] == new
-
-    run(conversation())
-
-
-def test_another_process_sees_the_same() -> None:
-    with kept("sqlite") as held:
-        one, other = session(held.store), session(held.open())
-        question = one.user("one")
-        one.assistant("first")
-        other.retract()
-        other.assistant("better")
-        one.edit(question.id, "two")
-        assert texts(one.view()) == ["two"] == texts(session(held.open()).view())
+    one = session(hooks=[Hook(hear, (Adding,))])
+    await one.aio.append(*said("one", "first", "two", "second"))
+    await one.aio.retract()
+    await one.aio.hide(one.view()[1].id)
+    new = await one.aio.edit(one.view()[-1].id, "three")
+    fork = await one.aio.fork("f", at=4)
+    assert texts(one.view()) == ["one", "three"] and texts(fork.view())[-1] == "second"
+    assert [len(event.items) for event in heard] == [4, 1, 1, 2] and heard[-1].items[0] == new
 
 
 VERBS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 63)), max_size=8)
@@ -216,16 +201,8 @@ def test_every_wire_takes_what_is_shown_after_any_of_them(
     ops: list[Op], verbs: list[tuple[int, int]], later: list[Op]
 ) -> None:
     one, author = session(), Author()
-
-    def write(several: list[Op]) -> None:
-        for op in several:
-            item = author.item(Transcript(one.view().recorded()), op)
-            try:
-                one.append(*([] if item is None else [item]))
-            except QuireError:
-                continue
-
-    write(ops)
+    for op in ops:
+        write_op(one, author, op)
     for code, number in verbs:
         before = one.view().recorded()
         try:
@@ -236,7 +213,8 @@ def test_every_wire_takes_what_is_shown_after_any_of_them(
             assert code == 4 or one.view().recorded()[: len(before)] == before, "nothing leaves the log"
         pending = {call.id for call in one.view().pending()}
         assert pending <= set(ids(one.view())), "a call that waits is shown"
-    write(later[:5])
+    for op in later[:5]:
+        write_op(one, author, op)
     context = one.build(Template(History(), budget=Budget(window=1_000_000)))
     for name, provider in PROVIDERS.items():
         assert provider.check(context.render(name).payload) == []

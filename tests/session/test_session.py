@@ -8,12 +8,12 @@ import pytest
 
 from quire import Budget, Template
 from quire.errors import Conflict, DuplicateId, EditRefused, InvalidValue, UnknownId, UnknownKey
-from quire.items import Handoff, Hide, Message, Span, ToolCall, ToolResult
+from quire.items import Hide, Message, Span, ToolCall, ToolResult
 from quire.memory import Knowledge, Memory, Recall
 from quire.sections import History
 from quire.session import Session, current_session, new_transcript, timeline
 from quire.stores import MemoryStore, place_at
-from tests.session.opened import called, run, said, session, texts, two
+from tests.session.opened import run, said, session, texts, two
 from tests.stores.keeping import kept
 
 
@@ -52,18 +52,6 @@ def test_a_conversation_without_a_scope_is_a_scope_of_its_own() -> None:
                 make(store, scope)
 
 
-def test_verbs_give_what_they_recorded() -> None:
-    one = session()
-    assert one.user("hello") is one.view()[0]
-    call = called(one, "look", '{"q":1}')
-    assert call.arguments == '{"q":1}'
-    assert one.tool("found", call_id=call.call_id).name == "look"
-    assert one.append(Handoff("billing", "front"))[0] is one.view()[-1]
-    assert one.assistant(calls=[]) is None
-    with pytest.raises(UnknownId):
-        one.tool("x", call_id="nobody")
-
-
 def test_an_error_adds_nothing() -> None:
     one = session()
     first = one.user("hello")
@@ -78,6 +66,9 @@ def test_an_error_adds_nothing() -> None:
     for name in (".pool", ""):
         with pytest.raises(InvalidValue):
             one.user("x", to=name)
+    with pytest.raises(UnknownId):
+        one.tool("x", call_id="nobody")
+    assert one.assistant(calls=[]) is None
     assert one.version == 1 and texts(one.view()) == ["hello"]
 
 

@@ -93,8 +93,7 @@ def test_whose_price_it_is(model: str, own: str, price: float | None) -> None:
 
 
 def test_what_is_read_from_a_cache_costs_what_other_input_does_unless_it_has_a_price() -> None:
-    used = million()
-    used["usage"]["prompt_tokens_details"] = {"cached_tokens": 900_000}
+    used = answer("Hi", input=1_000_000, output=0, cached=900_000, model="my-own-model")
     for prices, cost in ((OWN, 10.0), ({"my-own-model": Prices(input=10, output=0, cache_read=1)}, 1.9)):
         one = session(prices=prices)
         one.record(used, provider="openai")

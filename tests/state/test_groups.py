@@ -3,7 +3,7 @@
 import pytest
 
 from quire.items import Item, Message, Reasoning, ToolCall, ToolResult
-from quire.state import Answers, Transcript, groups, merge_all, pending_calls
+from quire.state import Transcript, groups, merge_all, pending_calls
 
 
 def call(text: str, call_id: str = "c", name: str = "look") -> ToolCall:
@@ -45,29 +45,21 @@ def test_a_call_its_results_its_reasoning_and_its_reply_are_one_group() -> None:
     assert Transcript(items).view.groups() == found
 
 
-def test_calls_of_one_reply_are_answered_in_their_order() -> None:
-    items: list[Item] = [asked(), call("a"), call("b"), result("a")]
-    assert [waiting.id for waiting in Transcript(items).view.pending()] == ["b"]
-    assert [waiting.id for waiting in pending_calls(items)] == ["b"]
-    assert Answers([*items, result("b")]).call_of == {3: 1, 4: 2}
+ANSWERED: dict[str, tuple[list[Item], str]] = {
+    "calls of one reply in their order": ([call("a"), call("b"), result("a")], "b"),
+    "of two replies the latest": ([call("a"), asked("again"), call("b"), call("c"), result("b")], "a c"),
+    "the call of its name": ([call("a"), call("b", name="read"), result("b", name="read")], "a"),
+    "no call before which it came": ([result("early"), call("late")], "late"),
+}
 
 
-def test_of_two_replies_the_latest_is_answered_first() -> None:
-    items: list[Item] = [asked(), call("a"), asked("again"), call("b"), call("c"), result("b")]
-    assert [waiting.id for waiting in Transcript(items).view.pending()] == ["a", "c"]
-    assert [[item.id for item in group.items] for group in groups(items)][-1] == ["b", "c", "of b"]
-
-
-def test_a_result_goes_to_the_call_of_its_name() -> None:
-    transcript = Transcript([asked(), ToolCall("0", "a", id="a"), ToolCall("0", "b", id="b")])
-    transcript.append(ToolResult("0", "b", "of b"))
-    assert [waiting.id for waiting in transcript.view.pending()] == ["a"]
-
-
-def test_a_result_before_its_call_stands_alone() -> None:
-    transcript = Transcript([asked(), result("early"), call("late")])
-    assert together(transcript) == [{"of early"}]
-    assert [waiting.id for waiting in transcript.view.pending()] == ["late"]
+@pytest.mark.parametrize("name", ANSWERED)
+def test_a_result_answers(name: str) -> None:
+    items, waiting = ANSWERED[name]
+    transcript = Transcript([asked(), *items])
+    assert " ".join(waits.id for waits in transcript.view.pending()) == waiting
+    assert " ".join(waits.id for waits in pending_calls([asked(), *items])) == waiting
+    assert transcript.view.groups() == groups(transcript.recorded())
 
 
 @pytest.mark.parametrize("first", ["parent", "child"])

@@ -7,21 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from quire.errors import EditRefused
-from quire.items import Edit, Item, Message, Note, Pin, Summary, ToolCall, ToolResult, Undo
+from quire.items import Edit, Item, Message, Note, Summary, ToolCall, ToolResult, Undo
 from quire.state import Scroll, Transcript, View, config_at, groups, is_edit, pending_calls, view_after
 from quire.testing.histories import CONTENT_OPS, EDIT_OPS, OPS, Author, Op
 from quire.testing.plain import FourCharacters, PlainTranscript
 from tests.state.chains import check, play
 
 pytestmark = [pytest.mark.laws, pytest.mark.usefixtures("short_segments")]
-
-
-@given(OPS)
-def test_the_view_is_the_log_with_its_edits_applied(ops: list[Op]) -> None:
-    transcript, plain = Transcript(), PlainTranscript()
-    transcript = play(ops, transcript, plain, Author())
-    check(transcript, plain)
-    assert config_at(transcript.view) == plain.config()
 
 
 @given(OPS)
@@ -40,13 +32,14 @@ def test_shown_and_covered_and_hidden_are_all(ops: list[Op]) -> None:
 
 
 @given(OPS)
-def test_append_never_changes_what_was(ops: list[Op]) -> None:
+def test_the_view_is_the_log_with_its_edits_and_an_append_never_changes_what_was(ops: list[Op]) -> None:
     transcript, plain, author = Transcript(), PlainTranscript(), Author()
     snapshots: dict[int, list[Item]] = {0: []}
     for op in ops:
         transcript = play([op], transcript, plain, author)
         snapshots[transcript.revision] = plain.shown()
-    assert transcript.recorded() == plain.log
+    check(transcript, plain)
+    assert config_at(transcript.view) == plain.config()
     for revision, snapshot in snapshots.items():
         assert list(transcript.at(revision)) == snapshot
         assert transcript.at(revision).revision == revision
@@ -94,19 +87,6 @@ def test_summaries_never_pile_up(ops: list[Op]) -> None:
     for index, area in enumerate(areas):
         for other in areas[index + 1 :]:
             assert not area & other
-
-
-@given(OPS)
-def test_pins_survive_forks_and_replays(ops: list[Op]) -> None:
-    transcript, plain = Transcript(), PlainTranscript()
-    transcript = play(ops, transcript, plain, Author())
-    replayed = Transcript(transcript.recorded())
-    assert list(replayed.view) == list(transcript.view)
-    pinned: list[Item] = [plain.log[p] for p in plain.active() if isinstance(plain.log[p], Pin)]
-    for pin in pinned:
-        assert isinstance(pin, Pin)
-        assert transcript.view.fate(pin.target).state == "pinned"
-        assert transcript.fork().view.fate(pin.target).state == "pinned"
 
 
 EDITS = st.lists(
