@@ -25,7 +25,7 @@ from quire.errors import InvalidLimit, InvalidValue, QuireError, WrongType
 from quire.memory import Recall
 from quire.models import Scripted
 from quire.providers import PROVIDERS, provider_for
-from quire.sections import Custom, History, Instructions, Settings
+from quire.sections import Custom, History, Instructions
 from quire.session import AioSession, Caps
 from quire.tokens import Share
 
@@ -175,18 +175,6 @@ def test_a_name_that_is_close_is_named() -> None:
         CALLED["Recall"]({"token": 3})
     with pytest.raises(AttributeError, match=r"^'Session' object has no attribute 'xylophone'$"):
         _ = made["session"].xylophone
-
-
-def test_a_section_lists_its_own_options_before_those_of_every_section() -> None:
-    class Weather(Settings):
-        def __init__(self, city: str, **options: Any) -> None:
-            super().__init__("weather", **options)
-
-    error = (
-        r"Weather\(...\) has no option 'town'; its options are city, and those of every section: enabled, "
-    )
-    with pytest.raises(InvalidValue, match=error):
-        Weather("Rome", town="Rome")
 
 
 @pytest.mark.parametrize("name", ["load", "create", "get"])

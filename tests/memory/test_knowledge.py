@@ -1,7 +1,7 @@
 """Documents: each source once, only changes are written, removed content is in no file, nothing is lost."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from quire.errors import (
     WrongType,
 )
 from quire.items import JSON, Note, use_clock
-from quire.memory import Knowledge, Memory, Remark, Report, on_removed
+from quire.memory import Knowledge, Memory, Remark, Report
 from quire.memory.documents import chunks, read_document
 from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
 
@@ -215,20 +215,6 @@ def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
         assert all(len(own) == 2 for own in found.values())
     for store in stores:
         store.close()
-
-
-def test_whoever_keeps_copies_is_called_before_content_is_emptied(store: Store, knowledge: Knowledge) -> None:
-    heard: list[tuple[list[str], bool]] = []
-
-    @on_removed
-    def listen(at: Store, place: Place, ids: Collection[str]) -> None:  # pyright: ignore[reportUnusedFunction]
-        if at is store:
-            heard.append(([*ids], any(b"walrus" in entry.body for entry in at.read(place))))
-
-    knowledge.add_text(guide("walrus", "tide"), source="diary.md")
-    gone, _ = knowledge.chunks("diary.md")
-    knowledge.add_text(guide("tide"), source="diary.md")
-    assert heard == [([gone.id], True)] and not any(b"walrus" in entry.body for entry in store.read(HERE))
 
 
 # Found by name

@@ -165,9 +165,11 @@ def forget_elsewhere(address: str) -> None:
 
 def test_nothing_stays_of_what_was_forgotten(address: str) -> None:
     with Store.open(address) as store:
-        session = talk(store)
-        assert Memory.of(store, "ana").search("locker").hits and SECRET in contents(address)
+        session, memory = talk(store), Memory.of(store, "ana")
+        memory.knowledge.add_text("A heliotrope is a flower.", source="flowers.md")
+        assert len(memory.search("locker with a flower").hits) > 1 and SECRET in contents(address)
         session.forget(session.view()[-1].id)
+        memory.knowledge.add_text("A rose is a flower.", source="flowers.md")
         assert SECRET not in contents(address) and kept(store) >= len(TURNS)
         assert answers(Memory(store, "ana")) == read_from_log(store)
 
