@@ -1,7 +1,7 @@
 """Agents for tests: scripted models, tools that can be watched, and checks of what is recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from quire import Message, Session, ToolCall, ToolResult
@@ -76,11 +76,6 @@ class Payments:
         """Pay."""
         self.paid.append(amount)
         return f"paid {amount}"
-
-
-def run(work: Callable[[], Any]) -> None:
-    """Run an async test."""
-    asyncio.run(work())
 
 
 async def soon(work: Awaitable[Any]) -> Any:

@@ -295,32 +295,29 @@ async def test_what_takes_longer_than_the_grace_is_interrupted_and_kept(how: str
     assert_whole(agent)
 
 
-def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
+async def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
     class Full(Exception):
         """The disk is full."""
 
-    async def serve() -> None:
-        gates: list[Gate] = []
-        node = Node()
-        node.add("gated", gated(gates))
-        node.add("echo", echoing)
-        await node.send("echo", "hi")
+    gates: list[Gate] = []
+    node = Node()
+    node.add("gated", gated(gates))
+    node.add("echo", echoing)
+    await node.send("echo", "hi")
 
-        failed = asyncio.Event()
+    failed = asyncio.Event()
 
-        async def fails(*_: object) -> None:
-            failed.set()
-            raise Full
+    async def fails(*_: object) -> None:
+        failed.set()
+        raise Full
 
-        compactions = parts_of(node.worker("echo").agent.session).compactions
-        compactions.close = fails  # type: ignore[method-assign, assignment]
-        answer = asyncio.ensure_future(node.send("gated", "hi"))
-        await begun(gates)
-        stopping = asyncio.ensure_future(node.stop())
-        await failed.wait()
-        gates[0].go.set()
-        with pytest.raises(Full):
-            await stopping
-        assert (await answer).text == "done"
-
-    asyncio.run(serve())
+    compactions = parts_of(node.worker("echo").agent.session).compactions
+    compactions.close = fails  # type: ignore[method-assign, assignment]
+    answer = asyncio.ensure_future(node.send("gated", "hi"))
+    await begun(gates)
+    stopping = asyncio.ensure_future(node.stop())
+    await failed.wait()
+    gates[0].go.set()
+    with pytest.raises(Full):
+        await stopping
+    assert (await answer).text == "done"

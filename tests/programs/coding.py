@@ -1,9 +1,6 @@
 """Coders for tests: with a scripted model, tools that can be watched, and the real sandbox."""
 
-import asyncio
-import functools
-from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypedDict
+from typing import Any, TypedDict
 
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import tool
@@ -12,18 +9,6 @@ from quire.models import Scripted
 from quire.programs import Coder, Task
 from quire.providers import PROVIDERS, Finish, Parsed
 from quire.stores import MemoryStore
-
-P = ParamSpec("P")
-
-
-def scenario(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test that is a coroutine."""
-
-    @functools.wraps(test)
-    def run_test(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run_test
 
 
 class Sum(TypedDict):

@@ -13,7 +13,7 @@ from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import Task
 from quire.session import Adding, hook
-from tests.programs.coding import assert_whole, coder_of, ended, opened, said, scenario, solving
+from tests.programs.coding import assert_whole, coder_of, ended, opened, said, solving
 
 
 @dataclass
@@ -102,7 +102,6 @@ async def answer_of(code: str, *tools: Any, **options: Any) -> Any:
         ("try:\n    output = await sleep()\nexcept TimeoutError:\n    output = 'late'", "late"),
     ],
 )
-@scenario
 async def test_a_program_receives_values_and_errors_of_tools(code: str, value: Any) -> None:
     assert await answer_of(code) == value
 
@@ -134,7 +133,6 @@ REFUSED: list[tuple[str, Callable[[ToolCall], bool | str] | None, str]] = [
 
 
 @pytest.mark.parametrize(("call", "approver", "told"), REFUSED)
-@scenario
 async def test_a_call_that_is_not_approved_is_not_run(call: str, approver: Any, told: str) -> None:
     paid.clear()
     session = opened()
@@ -145,7 +143,6 @@ async def test_a_call_that_is_not_approved_is_not_run(call: str, approver: Any, 
 
 @pytest.mark.parametrize("programs", [["caught"], ["uncaught", "caught"]])
 @pytest.mark.parametrize("fails", [False, True])
-@scenario
 async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fails: bool) -> None:
     spent: list[str] = []
 
@@ -192,7 +189,6 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
         ("x", "llm('sum', output_schema={'type': 'str'})", "caught: "),
     ],
 )
-@scenario
 async def test_a_model_gives_a_whole_answer_or_an_error(reply: Any, call: str, told: str) -> None:
     def model(_: Any) -> Any:
         if isinstance(reply, Exception):
@@ -235,7 +231,6 @@ async def cancelled(work: "asyncio.Future[Any]", begun: asyncio.Event) -> None:
         await work
 
 
-@scenario
 async def test_cancelling_stops_a_program_and_its_calls_and_leaves_main_empty() -> None:
     slow = Slow()
     coder = coder_of("try:\n    await slow()\nexcept BaseException:\n    pass\noutput = {'result': 'on'}")
@@ -247,7 +242,6 @@ async def test_cancelling_stops_a_program_and_its_calls_and_leaves_main_empty() 
     assert_whole(coder.session, "attempt_a")
 
 
-@scenario
 async def test_a_call_that_is_left_does_not_outlive_the_program() -> None:
     slow = Slow()
 

@@ -12,7 +12,7 @@ from quire.models import Scripted
 from quire.programs import Coder, ProgramFailed, ProgramFault, Task
 from quire.providers import Finish
 from quire.session import Caps
-from tests.programs.coding import ADDING, assert_whole, coder_of, ended, opened, said, scenario, solving
+from tests.programs.coding import ADDING, assert_whole, coder_of, ended, opened, said, solving
 
 ASKED = ("user", '{"problem": "What is 2+2?"}')
 FOUR = ("assistant", '{"result": "4"}')
@@ -23,7 +23,6 @@ QUESTION = {"problem": "What is 2+2?"}
 # --- the record ------------------------------------------------------------------------------------------
 
 
-@scenario
 async def test_input_calls_and_answer_are_in_main_as_the_items_of_the_attempt() -> None:
     coder = coder_of(ADDING)
     answer = await coder.answer(solving(), QUESTION)
@@ -34,7 +33,6 @@ async def test_input_calls_and_answer_are_in_main_as_the_items_of_the_attempt() 
     assert_whole(coder.session)
 
 
-@scenario
 async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_each_attempt() -> None:
     coder = coder_of(
         "raise ValueError('never')\noutput = {'result': ''}", "output = 1 +", candidates=2, rounds=1
@@ -49,7 +47,6 @@ async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_eac
     assert "attempt_a: raised" in words and "never" in words and "attempt_b: syntax" in words
 
 
-@scenario
 async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None:
     both = asyncio.Barrier(2)
 
@@ -75,7 +72,6 @@ async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None
     assert_whole(coder.session)
 
 
-@scenario
 async def test_questions_to_models_are_in_main_and_in_transcripts_of_their_own() -> None:
     asked = Scripted(["four", '{"answer": 4}'], name="small")
     coder = coder_of(
@@ -94,7 +90,6 @@ async def test_questions_to_models_are_in_main_and_in_transcripts_of_their_own()
     assert coder.session.spending.requests == 3
 
 
-@scenario
 async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
     seen: list[list[str]] = []
 
@@ -112,7 +107,6 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
 # --- write, check, price, run, correct -------------------------------------------------------------------
 
 
-@scenario
 async def test_a_round_reads_the_fault_of_the_one_before() -> None:
     coder = coder_of("output = {'result': anser}", ADDING)
     answer = await coder.answer(solving(), QUESTION)
@@ -123,7 +117,6 @@ async def test_a_round_reads_the_fault_of_the_one_before() -> None:
     assert [len(tried.faults) for tried in answer.attempts] == [1]
 
 
-@scenario
 async def test_the_cheapest_runs_first_and_the_next_if_it_fails() -> None:
     dear = f"for _ in range(3):\n    await calculator(1, 1)\n{ADDING}"
     cheap = "raise KeyError('cheap')\noutput = {'result': ''}"
@@ -137,7 +130,6 @@ async def test_the_cheapest_runs_first_and_the_next_if_it_fails() -> None:
     assert "call" not in [kind for kind, _ in unused]
 
 
-@scenario
 async def test_after_a_failed_run_the_model_reads_the_fault_and_what_was_printed() -> None:
     failing = "print('so far')\nawait calculator(1, 2, 'divide')\noutput = {'result': ''}"
     coder = coder_of(failing, ADDING, rounds=2)
@@ -148,7 +140,6 @@ async def test_after_a_failed_run_the_model_reads_the_fault_and_what_was_printed
     assert isinstance(model, Scripted) and "tool_calls" not in str(model.requests[1].payload)
 
 
-@scenario
 async def test_a_given_program_is_run_without_a_model() -> None:
     coder = Coder(session=opened())
     answer = await coder.run(solving(), ADDING, QUESTION)
@@ -192,7 +183,6 @@ class Payments:
         ("output = await pay(2000)", "other", "has no end"),
     ],
 )
-@scenario
 async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
     words: str, finish: Finish, told: str
 ) -> None:
@@ -218,7 +208,6 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
         ("```python\r\noutput = 'windows'\r\n```\r\n", "windows"),
     ],
 )
-@scenario
 async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) -> None:
     coder = coder_of(Message("assistant", reply), rounds=1)
     assert (await coder.answer(Task("say"), {"input": "x"})).value == value
@@ -244,7 +233,6 @@ output = 'on'
 
 @pytest.mark.parametrize("code", [CATCHING, CATCHING.replace("'on'", "str(1 // 0)")])
 @pytest.mark.parametrize("way", ["answer", "run"])
-@scenario
 async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: str) -> None:
     payments = Payments(models=[Scripted(lambda _: "said", repeat=True)])
     coder = coder_of(code, session=opened(caps=Caps(tokens=500)))
@@ -257,7 +245,6 @@ async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: s
     assert "It had called pay (1 done)" in str(raised.value.__notes__)
 
 
-@scenario
 async def test_cancelling_while_models_write_leaves_no_task_behind() -> None:
     begun = asyncio.Event()
 

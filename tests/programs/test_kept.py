@@ -12,7 +12,7 @@ from quire.agent import Agent, run as run_tool, tool
 from quire.errors import InvalidValue, OutOfRange
 from quire.models import Scripted
 from quire.programs import Bounds, KeptProgram, ProgramFault, Task
-from tests.programs.coding import ADDING, assert_whole, coder_of, opened, said, scenario, solving
+from tests.programs.coding import ADDING, assert_whole, coder_of, opened, said, solving
 
 FOUR = {"result": "4"}
 
@@ -26,7 +26,6 @@ async def kept_in(
 # --- as tools --------------------------------------------------------------------------------------------
 
 
-@scenario
 async def test_each_run_has_an_attempt_and_run_records_in_main() -> None:
     coder, other = coder_of(ADDING), opened()
     kept = await coder.keep(solving())
@@ -42,7 +41,6 @@ async def test_each_run_has_an_attempt_and_run_records_in_main() -> None:
     assert_whole(other)
 
 
-@scenario
 async def test_an_agent_uses_a_kept_program_as_any_tool() -> None:
     kept, session = await kept_in(None, ADDING), opened()
     model = Scripted([ToolCall("call_1", "solve", '{"problem": "2+2"}'), "It is 4."])
@@ -60,7 +58,6 @@ async def test_an_agent_uses_a_kept_program_as_any_tool() -> None:
         await kept(problm="2+2")
 
 
-@scenario
 async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it() -> None:
     kept = await kept_in(None, ADDING)
     coder = coder_of("r = await solve(problem='2+2')\noutput = 'It is ' + r['result']")
@@ -75,7 +72,6 @@ async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it
 # --- found again -----------------------------------------------------------------------------------------
 
 
-@scenario
 async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path: Path) -> None:
     written = await kept_in(tmp_path, ADDING)
     found = await coder_of(kept=tmp_path).keep(solving())
@@ -100,7 +96,6 @@ async def calculator(a: int, b: int, carry: int = 0) -> int:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-@scenario
 async def test_a_program_is_not_used_after_its_task_changed(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert solving(**changed).version != solving().version == solving().version
     before = await kept_in(tmp_path, ADDING)
@@ -109,7 +104,6 @@ async def test_a_program_is_not_used_after_its_task_changed(tmp_path: Path, chan
     assert (await kept_in(tmp_path)).code == before.code
 
 
-@scenario
 async def test_the_file_can_be_read_and_edited(tmp_path: Path) -> None:
     kept = await kept_in(tmp_path, ADDING)
     assert kept.path is not None and kept.path.name.startswith("solve-")
@@ -129,7 +123,6 @@ DAMAGES: dict[str, Callable[[str], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@scenario
 async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
     tmp_path: Path, damage: Callable[[str], bytes]
 ) -> None:
@@ -185,7 +178,6 @@ async def settling(program: str = PAYING) -> KeptProgram:
     ],
 )
 @pytest.mark.parametrize("way", ["call", "run"])
-@scenario
 async def test_a_fault_names_the_calls_that_were_made(code: str, told: str, way: str) -> None:
     session = opened()
     kept = (await settling(code)).within(session)
@@ -225,7 +217,6 @@ OTHER_FAULTS = {
 
 
 @pytest.mark.parametrize("code", OWN_FAULTS.values(), ids=OWN_FAULTS)
-@scenario
 async def test_a_program_with_a_fault_of_its_own_is_set_aside(code: str, tmp_path: Path) -> None:
     coder = coder_of(code, "output = 'done'", kept=tmp_path)
     kept = await coder.keep(noting())
@@ -240,7 +231,6 @@ async def test_a_program_with_a_fault_of_its_own_is_set_aside(code: str, tmp_pat
 
 
 @pytest.mark.parametrize("code", OTHER_FAULTS.values(), ids=OTHER_FAULTS)
-@scenario
 async def test_a_program_that_fails_by_its_input_or_a_tool_stays(code: str, tmp_path: Path) -> None:
     kept = await kept_in(tmp_path, code, task=noting(), bounds=Bounds(seconds=0.2))
     with pytest.raises(ProgramFault):

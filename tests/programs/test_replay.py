@@ -17,7 +17,7 @@ from quire.agent import Tool, tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import Task
-from tests.programs.coding import assert_whole, coder_of, said, scenario
+from tests.programs.coding import assert_whole, coder_of, said
 
 REPLAYED = "quire.replayed"
 BROKEN = "r = await pay(invoice='17')\noutput = {'id': r['receipt_id']}"
@@ -42,7 +42,6 @@ class Till:
         return {"receipt": f"r-{len(self.paid)}"}
 
 
-@scenario
 async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None:
     till = Till()
     last = WORKS.replace(
@@ -63,7 +62,6 @@ async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None
         assert_whole(coder.session, name)
 
 
-@scenario
 async def test_a_round_reads_the_calls_of_all_attempts_since_the_last_one() -> None:
     till, programs = Till(), [BROKEN.replace("17", number) for number in ("17", "18", "19", "19")]
     coder = coder_of(*programs, WORKS, WORKS, candidates=2, rounds=3)
@@ -77,7 +75,6 @@ async def test_a_round_reads_the_calls_of_all_attempts_since_the_last_one() -> N
         assert shown.count('"receipt": "r-1"') == shown.count('"receipt": "r-2"') == 1, shown
 
 
-@scenario
 async def test_the_report_of_calls_is_bounded() -> None:
     many = "for n in range(200):\n    await pay('x' * 5000 + str(n))\noutput = {}['no']"
     coder = coder_of(many, WORKS, rounds=2)
@@ -102,7 +99,6 @@ ONCE: dict[str, tuple[list[str], str, list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("programs", "value", "paid", "options"), ONCE.values(), ids=ONCE)
-@scenario
 async def test_effects_happen_at_most_once(
     programs: list[str], value: str, paid: list[str], options: dict[str, Any]
 ) -> None:
@@ -169,7 +165,6 @@ OTHER: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@scenario
 async def test_equal_arguments_are_one_call() -> None:
     """Two programs of one answer call a tool of each case."""
     cases, calls = [*SAME, *OTHER], Counter[int]()
@@ -259,7 +254,6 @@ async def asks_agent() -> str:
         (asks_agent, 1, "failed after it had acted"),
     ],
 )
-@scenario
 async def test_a_tool_that_acted_and_failed_is_not_called_again(called: Tool, times: int, told: str) -> None:
     caught = (
         f"try:\n    output = str(await {called.name}())\nexcept Exception as fault:\n    output = 'failed'"

@@ -188,22 +188,19 @@ def test_a_program_that_another_one_calls_needs_no_further_place() -> None:
     assert asyncio.run(nested()) == 5
 
 
-def test_waiting_for_a_place_counts_as_time() -> None:
-    async def crowded() -> None:
-        sandbox = Sandbox(programs=1)
-        begun = asyncio.Event()
+async def test_waiting_for_a_place_counts_as_time() -> None:
+    sandbox = Sandbox(programs=1)
+    begun = asyncio.Event()
 
-        async def stay() -> None:
-            begun.set()
-            await asyncio.Event().wait()
+    async def stay() -> None:
+        begun.set()
+        await asyncio.Event().wait()
 
-        first = asyncio.create_task(sandbox.run("await stay()", functions={"stay": stay}))
-        await begun.wait()
-        with pytest.raises(ProgramFault, match=r"longer than 0\.1 s"):
-            await sandbox.run("1", bounds=Bounds(wall=0.1))
-        first.cancel()
-
-    asyncio.run(crowded())
+    first = asyncio.create_task(sandbox.run("await stay()", functions={"stay": stay}))
+    await begun.wait()
+    with pytest.raises(ProgramFault, match=r"longer than 0\.1 s"):
+        await sandbox.run("1", bounds=Bounds(wall=0.1))
+    first.cancel()
 
 
 def test_a_forger_only_deceives_itself() -> None:

@@ -282,27 +282,24 @@ def test_a_process_does_not_wait_for_a_tool_that_hangs() -> None:
     assert done.stdout == "timeout\n", done.stderr
 
 
-def test_cancelling_a_run_stops_the_tool() -> None:
-    async def main() -> None:
-        begun, closed = asyncio.Event(), list[str]()
+async def test_cancelling_a_run_stops_the_tool() -> None:
+    begun, closed = asyncio.Event(), list[str]()
 
-        async def steps() -> AsyncIterator[int]:
-            try:
-                while True:
-                    yield 1
-                    begun.set()
-                    await asyncio.sleep(0.001)
-            finally:
-                closed.append("closed")
+    async def steps() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+                begun.set()
+                await asyncio.sleep(0.001)
+        finally:
+            closed.append("closed")
 
-        task = asyncio.create_task(run(tool(steps)))
-        await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert closed == ["closed"]
-
-    asyncio.run(main())
+    task = asyncio.create_task(run(tool(steps)))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed == ["closed"]
 
 
 def test_a_call_that_completes_though_it_is_cancelled_is_not_lost() -> None:
