@@ -1,12 +1,14 @@
 """Agents for tests: scripted models, tools that can be watched, and checks of what is recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, tool
 from quire.models import Scripted
+from quire.node import Node
 from quire.providers import PROVIDERS, Rendered
 from quire.stores import MemoryStore, Store
 
@@ -22,6 +24,13 @@ def agent_of(
     """An agent whose model gives these replies."""
     session = Session.open("ana/one", store=store or MemoryStore(), hooks=hooks)
     return Agent(session, model=Scripted(replies), tools=tools, instructions="Be brief.", **options)
+
+
+def node_of(replies: Any, *tools: Any, **options: Any) -> Node:
+    """A node with one agent, whose model gives these replies in each conversation."""
+    node = Node(**options)
+    node.add("clerk", lambda session: Agent(session, model=Scripted(replies), tools=tools))
+    return node
 
 
 def results(agent: Agent) -> list[ToolResult]:
@@ -76,6 +85,12 @@ class Payments:
         """Pay."""
         self.paid.append(amount)
         return f"paid {amount}"
+
+
+def in_thread(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """The result of a coroutine on an event loop of another thread, as of another process."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(lambda: asyncio.run(work())).result()
 
 
 async def soon(work: Awaitable[Any]) -> Any:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import ask_user
-from quire.errors import Conflict, Forgotten, InvalidValue, QuireError, UnknownId
+from quire.errors import Conflict, Forgotten, InvalidValue, UnknownId
 from quire.models import Scripted
 from quire.session import Adding, Built, Calling, Hook
 from quire.stores import MemoryStore
@@ -55,28 +55,6 @@ async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: l
 async def test_nobody_is_asked_about_arguments_that_do_not_fit(made: ToolCall, approver: Any) -> None:
     agent = agent_of(made, "Oh.", tools=[Payments(approve=True).tool, ask_user], approver=approver)
     assert (await agent.ask("Pay.")).text == "Oh." and "was not run" in results(agent)[0].text
-
-
-WRONG: list[tuple[Any, str, str]] = [
-    ({"c9": True}, "UnknownId", "'c9'"),
-    ({"c1": None}, "WrongType", "not NoneType"),
-    ({"c2": True}, "InvalidValue", "`ask` answers it"),
-    ({"c3": True}, "InvalidValue", "does not have"),
-    ({"c1": True, "c9": True}, "UnknownId", "'c9'"),
-]
-
-
-async def test_a_wrong_decision_is_an_error_and_changes_nothing() -> None:
-    payments = Payments(approve=True)
-    agent = agent_of(tools=[payments.tool, ask_user])
-    asked = call("ask_user", '{"question": "?"}', "c2")
-    agent.session.append(Message("user", "go"), pay(5), asked, call("another", "{}", "c3"))
-    version = agent.session.version
-    for decisions, error, words in WRONG:
-        with pytest.raises(QuireError, match=words) as caught:
-            await agent.decide(decisions)
-        assert type(caught.value).__name__ == error
-        assert agent.session.version == version and payments.paid == []
 
 
 async def test_a_call_is_decided_once_by_one_of_its_ids() -> None:

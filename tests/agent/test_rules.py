@@ -35,10 +35,6 @@ def held(role: str, rule: str, around: str, compactor: Compactor) -> tuple[Sessi
     return session, agent.preview_sync()
 
 
-def test_there_are_fifty() -> None:
-    assert len(CONVERSATIONS) == 50
-
-
 @pytest.mark.parametrize("compactor", [FORGETFUL, TruncateOldest(unit="messages", floor=4, ceiling=8)])
 def test_no_rule_is_lost_under_a_summariser_that_drops_them_all(compactor: Compactor) -> None:
     lost = list[str]()

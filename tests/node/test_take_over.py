@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,6 +15,7 @@ from quire.models import Scripted
 from quire.providers import PROVIDERS, Rendered
 from quire.session import Job, Outcome
 from quire.stores import MemoryStore, SQLiteStore, Store
+from tests.agent.answering import in_thread
 from tests.session.opened import Died, dies_at, watch
 from tests.stores.keeping import twin
 
@@ -204,12 +204,3 @@ async def test_a_job_is_done_with_all_that_another_process_did_before(name: str,
         for one in (fresh, second)
     ]
     assert shown[0] == shown[1] and second.session("shop", **PENS).calls.list_open() == []
-
-
-def in_thread(work: Callable[[], Any]) -> Any:
-    """The result of a coroutine on an event loop of another thread, as of another process."""
-    results: list[Any] = []
-    thread = Thread(target=lambda: results.append(asyncio.run(work())))
-    thread.start()
-    thread.join()
-    return results[0]
