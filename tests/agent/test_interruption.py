@@ -1,7 +1,6 @@
 """Interruption and cancellation: one turn at a time, and a history that every provider accepts."""
 
 import asyncio
-import threading
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +10,7 @@ from quire.agent import Agent, tool
 from quire.errors import TurnBusy
 from quire.session import Added, Adding, Building, Built, Called, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Gate, agent_of, assert_whole, call, results, said, soon
+from tests.agent.answering import Gate, agent_of, assert_whole, call, in_thread, results, said, soon
 
 How = Literal["message", "cancel"]
 
@@ -169,23 +168,13 @@ async def test_a_tool_that_interrupts_its_own_turn_still_gives_its_result(is_els
     assert_whole(agent)
 
 
-def test_a_turn_is_interrupted_from_another_event_loop() -> None:
-    store, begun, stops = MemoryStore(), threading.Event(), list[str]()
-
-    async def first() -> None:
-        gate = Gate()
-        asking = asyncio.create_task(agent_of(call("gate"), tools=[gate.tool], store=store).ask("first"))
-        await gate.begun.wait()
-        begun.set()
-        stops.append((await asking).stop)
-
-    thread = threading.Thread(target=lambda: asyncio.run(first()))
-    thread.start()
-    assert begun.wait(60)
+async def test_a_turn_is_interrupted_from_another_event_loop() -> None:
+    gate, store = Gate(), MemoryStore()
+    asking = asyncio.create_task(agent_of(call("gate"), tools=[gate.tool], store=store).ask("first"))
+    await gate.begun.wait()
     other = agent_of("Here.", tools=[Gate().tool], store=store)
-    assert asyncio.run(other.ask("second")).text == "Here."
-    thread.join(60)
-    assert stops == ["interrupted"]
+    reply = await asyncio.to_thread(in_thread, lambda: other.ask("second"))
+    assert reply.text == "Here." and (await asking).stop == "interrupted"
     assert_whole(other)
 
 
