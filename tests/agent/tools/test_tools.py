@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -98,12 +99,9 @@ def test_methods_partials_and_wrapped_functions_are_tools() -> None:
     assert properties(loud) == ["query", "limit"] and ran(loud, {"query": "a"}).content == "A/10"
 
 
-def test_approval() -> None:
+def test_a_person_is_asked_where_it_cannot_be_told_whether_to_ask() -> None:
     def pay(amount: float, to: str = "ann") -> None: ...
 
-    always = tool(pay, approve=True)
-    assert always.needs_approval({"amount": 1}) and not tool(pay).needs_approval({"amount": 1})
-    assert not always.needs_approval("{}")  # arguments that do not fit are not run
     large = tool(pay, approve=lambda arguments: arguments["amount"] > 10 or arguments["to"] != "ann")
     assert large.needs_approval('{"amount": "11"}') and not large.needs_approval({"amount": 1})
     assert tool(pay, approve=lambda arguments: arguments["nothing"]).needs_approval({"amount": 1})
@@ -151,7 +149,6 @@ def test_wrong_arguments_are_told_before_anything_is_run() -> None:
         calls.append(a)
 
     rows: list[tuple[Any, str]] = [
-        ("{", "not JSON"),
         ('{"a": }', "column 7"),
         ('{"a": NaN}', "NaN is not a JSON number"),
         ("[1]", "a JSON object, not list"),
@@ -161,7 +158,6 @@ def test_wrong_arguments_are_told_before_anything_is_run() -> None:
         ('{"a": ' + "[" * 200 + "]" * 200 + "}", "nested deeper than 100"),
         ('{"a": "' + "x" * 9_000_000 + '"}', "9,000,009 characters"),
         ('{"a": ' + "9" * 5000 + "}", "not JSON"),
-        (3, "a JSON object, not int"),
     ]
     for arguments, words in rows:
         outcome = ran(take, arguments)
@@ -209,18 +205,16 @@ def test_errors_of_a_tool_are_told_without_their_traceback(caplog: pytest.LogCap
     assert cancelled.is_error and cancelled.stop_reason == "cancelled"
 
 
-def test_plain_functions_run_in_threads_side_by_side() -> None:
+async def test_plain_functions_run_in_threads_side_by_side() -> None:
     barrier = threading.Barrier(40)
 
     def meet() -> str:
         barrier.wait(60)  # all have to be there at once
         return f"{STATE.get()} {threading.current_thread() is threading.main_thread()}"
 
-    async def main() -> set[Any]:
-        STATE.set("mine")
-        return {one.content for one in await asyncio.gather(*(run(tool(meet)) for _ in range(40)))}
-
-    assert asyncio.run(main()) == {"mine False"}
+    STATE.set("mine")
+    outcomes = await asyncio.gather(*(run(tool(meet)) for _ in range(40)))
+    assert {one.content for one in outcomes} == {"mine False"}
 
 
 def test_a_tool_that_takes_too_long_is_stopped_or_left_behind() -> None:
@@ -302,24 +296,19 @@ async def test_cancelling_a_run_stops_the_tool() -> None:
     assert closed == ["closed"]
 
 
-def test_a_call_that_completes_though_it_is_cancelled_is_not_lost() -> None:
-    async def main() -> tuple[Outcome, asyncio.CancelledError | None]:
-        begun = asyncio.Event()
+async def test_a_call_that_completes_though_it_is_cancelled_is_not_lost() -> None:
+    begun = asyncio.Event()
 
-        async def finishes() -> str:
-            begun.set()
-            try:
-                await asyncio.sleep(3600)
-            except asyncio.CancelledError:
-                return "paid"
-            return "never"
+    async def finishes() -> str:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "paid"
 
-        task = asyncio.create_task(call_tool(tool(finishes), "{}"))
-        await begun.wait()
-        task.cancel()
-        return await task
-
-    outcome, cancelled = asyncio.run(main())
+    task = asyncio.create_task(call_tool(tool(finishes), "{}"))
+    await begun.wait()
+    task.cancel()
+    outcome, cancelled = await task
     assert outcome.content == "paid" and cancelled is not None
 
 
@@ -384,12 +373,6 @@ def test_generators_of_all_kinds_are_gone_through() -> None:
         finally:
             closed.append(True)
 
-    def awaited() -> Any:
-        async def inner() -> str:
-            return "later"
-
-        return inner()
-
     async def steps(how: str) -> AsyncIterator[str]:
         yield "one"
         if how == "raise":
@@ -397,7 +380,6 @@ def test_generators_of_all_kinds_are_gone_through() -> None:
         await asyncio.sleep(3600)
 
     assert ran(plain).content == '1\n{"a": 2}' and closed == [True]
-    assert ran(awaited).content == "later"
     assert ran(steps, {"how": "raise"}).content == "one\nValueError: then"
     late = ran(tool(steps, timeout=0.05), {"how": "wait"})
     assert str(late.content).startswith("one\nThe tool did not finish") and late.stop_reason == "timeout"
@@ -415,21 +397,14 @@ def test_notes_that_are_returned_are_left_to_the_caller() -> None:
 
 
 def test_notes_that_are_yielded_are_kept_at_once() -> None:
-    async def steps(session: Session) -> AsyncIterator[Any]:
+    def steps(session: Session) -> Iterator[Any]:
         yield Note("a", key="k")
         assert "k" in session.pool
         yield [Note("b")]
         assert [item.content for item in session.view() if isinstance(item, Note)] == ["b"]
 
-    def plain_steps(session: Session) -> Iterator[Any]:
-        yield Note("a", key="k")
-        assert "k" in session.pool
-        yield [Note("b")]
-
-    for function in (steps, plain_steps):
-        outcome = ran(function, session=Session.open("ana/q3", store=MemoryStore()))
-        assert not outcome.is_error, outcome.content
-        assert outcome.notes == () and outcome.content == "[kept as k]\n[noted]"
+    outcome = ran(steps, session=Session.open("ana/q3", store=MemoryStore()))
+    assert outcome.notes == () and outcome.content == "[kept as k]\n[noted]"
 
 
 def test_a_store_that_fails_is_no_fault_of_the_tool() -> None:
