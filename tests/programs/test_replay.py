@@ -2,12 +2,10 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import count
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
@@ -44,9 +42,7 @@ class Till:
 
 async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None:
     till = Till()
-    last = WORKS.replace(
-        "r = ", "for _ in range(1):\n    r = "
-    )  # a loop is dear; else candidates come in any order
+    last = WORKS.replace("r = ", "for _ in range(1):\n    r = ")  # dear: else candidates come in any order
     coder = coder_of(BROKEN, BROKEN, last, candidates=3, rounds=1)
     answer = await coder.answer(till.task, {"x": 1})
     assert till.paid == ["17"] and answer.value == {"id": "r-1"}
@@ -65,11 +61,8 @@ async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None
 async def test_a_round_reads_the_calls_of_all_attempts_since_the_last_one() -> None:
     till, programs = Till(), [BROKEN.replace("17", number) for number in ("17", "18", "19", "19")]
     coder = coder_of(*programs, WORKS, WORKS, candidates=2, rounds=3)
-    assert (await coder.answer(till.task, {"x": 1})).value == {"id": "r-1"} and till.paid == [
-        "17",
-        "18",
-        "19",
-    ]
+    assert (await coder.answer(till.task, {"x": 1})).value == {"id": "r-1"}
+    assert till.paid == ["17", "18", "19"]
     for name in ("attempt_a", "attempt_b"):
         shown = "\n".join(text for kind, text in said(coder.session, name) if kind == "user")
         assert shown.count('"receipt": "r-1"') == shown.count('"receipt": "r-2"') == 1, shown
@@ -131,28 +124,11 @@ class Item(BaseModel):
     tags: list[str] = Field(default_factory=list)
 
 
-@dataclass
-class Row:
-    """A dataclass."""
-
-    n: int
-    share: float = 1.0
-    tags: list[str] = field(default_factory=list[str])
-
-
-class Line(TypedDict):
-    """A typed dictionary."""
-
-    at: datetime
-
-
 SAME: list[tuple[Any, Any, Any]] = [
     (Any, {"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0}),
     (Item, {"sku": "a"}, {"sku": "a", "tags": [], "price": 1}),
     (Item, {"sku": "a", "price": "2.50"}, {"price": 2.5, "sku": "a"}),
-    (Row, {"n": 1}, {"n": 1.0, "share": 1, "tags": []}),
     (Order, {"amount": 5, "pin": "1"}, {"pin": "1", "amount": 5}),
-    (Line, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00+01:00"}),
 ]
 OTHER: list[tuple[Any, Any, Any]] = [
     (Any, 1, "1"),
@@ -161,7 +137,6 @@ OTHER: list[tuple[Any, Any, Any]] = [
     (Item, {"sku": "a", "pin": "1"}, {"sku": "a", "pin": "2"}),
     (Item, {"sku": "a", "card": "1"}, {"sku": "a", "card": "2"}),
     (Order, {"amount": 5, "pin": "1"}, {"amount": 5, "pin": "2"}),
-    (Row, {"n": 1}, {"n": 2}),
 ]
 
 
@@ -246,22 +221,11 @@ async def asks_agent() -> str:
     return str(await Agent(instructions="Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
 
 
-@pytest.mark.parametrize(
-    ("called", "times", "told"),
-    [
-        (awaited, 1, "failed after it had acted"),
-        (half, 1, "failed after it had acted"),
-        (asks_agent, 1, "failed after it had acted"),
-    ],
-)
-async def test_a_tool_that_acted_and_failed_is_not_called_again(called: Tool, times: int, told: str) -> None:
-    caught = (
-        f"try:\n    output = str(await {called.name}())\nexcept Exception as fault:\n    output = 'failed'"
-    )
+@pytest.mark.parametrize("called", [awaited, half, asks_agent], ids=lambda one: one.name)
+async def test_a_tool_that_acted_and_failed_is_not_called_again(called: Tool) -> None:
+    caught = f"try:\n    output = str(await {called.name}())\nexcept Exception:\n    output = 'failed'"
     coder = coder_of(f"{caught}\nassert output == ''", caught, rounds=2)
     answer = await coder.answer(Task("act", input={"q": str}, output=str, tools=[called]), {"q": "x"})
-    assert answer.value == "failed" and len(did) == times
-    (report,) = [
-        text for _, text in said(coder.session, "attempt_a") if text.startswith("Programs that failed")
-    ]
-    assert f"- {called.name} {{}} {told}" in report
+    assert answer.value == "failed" and len(did) == 1
+    (report,) = [text for _, text in said(coder.session, "attempt_a") if text.startswith("Programs that")]
+    assert f"- {called.name} {{}} failed after it had acted" in report

@@ -71,10 +71,7 @@ def fault(code: str, bounds: Bounds = Bounds()) -> ProgramFault:  # noqa: B008
 ANSWERS = {
     "its last expression": ("x = 2\nx + 1", 3),
     "output": ("output = 2\n5", 2),
-    "output of a function": ("def f():\n    global output\n    output = 4\nf()", 4),
     "after ä": ("'ä'; 'ö'", "ö"),
-    "keys that are no text": ("{1: True, None: 2}", {"1": True, "null": 2}),
-    "a date": ("from datetime import date\n[date(2026, 1, 2)]", ["2026-01-02"]),
     "a dataclass": ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nP(1)", {"x": 1}),
     "an async function as a value": (
         "async def f(n): return n\nasync def twice(g): return [await g(1), await g(2)]\nawait twice(f)",
@@ -93,20 +90,12 @@ def test_the_answer_is(case: tuple[str, Any]) -> None:
 
 
 FAULTS = {
-    "no answer": ("x = 1", "answer", None, "has no answer"),
     "no answer in the end": ("if False: output = 1", "answer", None, "before `output` was set"),
     "a call that was not awaited": ("add(1)", "answer", None, "coroutine"),
     "not a number": ("float('nan')", "answer", None, "nan"),
-    "a builtin that is not there": ("vars()", "missing", 1, "only a part of Python"),
     "an error that reads like a limit": ("await fail('limit')", "raised", 1, "time limit"),
     "a coroutine as an argument": ("x = add(1)\nawait give(x)", "raised", 2, "coroutine"),
     "calls that nobody awaits": ("calls = [add(n) for n in [1, 2]]\n1", "types", 1, "never awaited, 2 times"),
-    "its own calls": (
-        "async def f(): return 1\nx = [f()]\n1",
-        "types",
-        2,
-        "`f` was called and never awaited",
-    ),
 }
 
 
