@@ -8,7 +8,7 @@ from quire.agent import Agent, TurnEnded, tool
 from tests.agent.answering import assert_whole, results
 from tests.clients.scenes import Stage, stage
 from tests.clients.speaking import says
-from tests.models.answerers import both_ways, each_wire, in_loop, model_at
+from tests.models.answerers import both_ways, each_wire, model_at
 
 ADD = ("add", {"a": 1, "b": 2})
 
@@ -27,7 +27,6 @@ async def add(a: int, b: int) -> int:
 
 @each_wire
 @both_ways
-@in_loop
 async def test_a_call_is_run_and_its_result_sent_back(server: Stage, wire: str, how: str) -> None:
     scene = server.scene(says(wire, "Let me see.", calls=[ADD, ADD]), says(wire, "It is", " three."))
     async with model_at(scene, wire) as model:

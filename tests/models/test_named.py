@@ -8,7 +8,7 @@ import pytest
 
 from quire.errors import InvalidValue
 from quire.models import Model, read_name
-from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, in_loop, text_of
+from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, text_of
 
 NOVA = ("https://api.nova.amazon.com/v1", "NOVA_API_KEY")
 LOCALHOST = "http://127.0.0.1:1/v1"
@@ -68,7 +68,6 @@ except ImportError as fault:
 
 
 @pytest.mark.parametrize("context", [pytest.param(2048, marks=NEEDS_LOCAL, id="local")])
-@in_loop
 async def test_the_local_model_by_its_name(context: int, tmp_path: Path) -> None:
     async with Model("local", options={"temperature": 0.0}) as model:
         parsed = await model.ask(QUESTION, max_tokens=3)
