@@ -57,6 +57,27 @@ def assert_whole(agent: Agent) -> None:
         assert provider.check(payload) == []
 
 
+LOOK: dict[str, Any] = {
+    "type": "function",
+    "name": "look",
+    "description": "Look at the caller's screen.",
+    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+}
+"""A tool that the caller runs."""
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
 class Gate:
     """A tool that says when it has begun, and waits until it may go on."""
 

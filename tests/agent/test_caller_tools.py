@@ -12,15 +12,8 @@ from quire.agent.builtin import ask_user
 from quire.errors import InvalidValue, QuireError
 from quire.models import Scripted
 from quire.stores import MemoryStore
-from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results, said
+from tests.agent.answering import LOOK, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.stores.keeping import twin
-
-LOOK: dict[str, Any] = {
-    "type": "function",
-    "name": "look",
-    "description": "Look at the caller's screen.",
-    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
-}
 
 
 def look(call_id: str = "l1") -> Any:

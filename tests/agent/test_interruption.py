@@ -10,15 +10,9 @@ from quire.agent import Agent, tool
 from quire.errors import TurnBusy
 from quire.session import Added, Adding, Building, Built, Called, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Gate, agent_of, assert_whole, call, in_thread, results, said, soon
+from tests.agent.answering import Gate, agent_of, assert_whole, call, in_thread, look, results, said, soon
 
 How = Literal["message", "cancel"]
-
-
-@tool
-async def look() -> str:
-    """Look."""
-    return "seen"
 
 
 async def test_a_message_interrupts_a_turn_of_any_agent_of_the_conversation() -> None:
@@ -54,7 +48,7 @@ async def test_what_came_of_an_answer_that_is_broken_off_is_recorded(how: str) -
 class Paying:
     """Calls that pay, of which one may hang; `paid` are those whose tool has ended."""
 
-    def __init__(self, *, hangs: bool = False) -> None:
+    def __init__(self, *, hangs: bool) -> None:
         self.paid: set[int] = set()
         self._hangs = hangs
         self.calls = [call("pay", f'{{"number": {n}}}', f"c{n}") for n in range(3)]
@@ -78,9 +72,12 @@ class Paying:
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("how", ["message", "cancel"])
 def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
+    async def pause(_: Any) -> None:
+        await asyncio.sleep(0)
+
     async def talk(steps: int) -> bool:
-        paying = Paying(hangs=hangs)
-        agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool])
+        paying, hooks = Paying(hangs=hangs), [Hook(pause, (Calling, Called, Adding, Added))]
+        agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool], hooks=hooks)
         asking = asyncio.ensure_future(agent.ask("first"))
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -104,36 +101,6 @@ def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
     while asyncio.run(talk(steps)):
         steps += 1
     assert steps > 5
-
-
-@pytest.mark.parametrize(
-    ("how", "event"), [("message", Called), ("message", Adding), ("cancel", Called), ("cancel", Added)]
-)
-async def test_a_result_is_recorded_though_the_turn_is_broken_off_while_a_hook_hears_of_it(
-    how: How, event: type
-) -> None:
-    reached, go = asyncio.Event(), asyncio.Event()
-
-    async def audit(event: Any) -> None:
-        if isinstance(event, Called) or any(isinstance(item, ToolResult) for item in event.items):
-            reached.set()
-            await go.wait()
-
-    paying = Paying()
-    agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool], hooks=[Hook(audit, (event,))])
-    asking = asyncio.ensure_future(agent.ask("first"))
-    await reached.wait()
-    others: list[Any] = []
-    if how == "cancel":
-        asking.cancel()
-    else:
-        others.append(asyncio.ensure_future(agent.ask("second")))
-    await asyncio.sleep(0.01)
-    ended = set(paying.paid)
-    go.set()
-    await asyncio.gather(asking, *others, return_exceptions=True)
-    assert asking.cancelled() if how == "cancel" else asking.result().stop == "interrupted"
-    paying.check(agent, ended)
 
 
 EVENTS = [(Calling, None), (Called, None), (Adding, ToolResult), (Added, ToolResult), (Adding, Message)]

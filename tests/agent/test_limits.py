@@ -14,18 +14,12 @@ from quire.models import Scripted
 from quire.providers import Parsed
 from quire.stores import MemoryStore
 from quire.tokens import Prices, Usage
-from tests.agent.answering import call, results
+from tests.agent.answering import call, look, results
 
 USED = Usage(input=100, output=10_000)
 NAME = "gpt-5.6"
 TASK = call("delegate", '{"to": "worker", "task": "Look."}')
 TASKS = call("delegate_in_parallel", '{"role": "worker", "tasks": ["1", "2", "3"]}')
-
-
-@tool
-async def look() -> str:
-    """Look."""
-    return "seen"
 
 
 def priced(*replies: str | ToolCall, name: str = NAME) -> Scripted:

@@ -14,13 +14,7 @@ from quire.items import Image
 from quire.models import Scripted
 from quire.session import Called, Calling, Hook, Replied, Replying, Requested, Requesting
 from quire.stores import MemoryStore
-from tests.agent.answering import agent_of, assert_whole, call, requests, results, said
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from tests.agent.answering import add, agent_of, assert_whole, call, requests, results, said
 
 
 @tool

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.agent import Agent, TurnEnded, tool
-from tests.agent.answering import assert_whole, results
+from quire.agent import Agent, TurnEnded
+from tests.agent.answering import add, assert_whole, results
 from tests.clients.scenes import Stage, stage
 from tests.clients.speaking import says
 from tests.models.answerers import both_ways, each_wire, model_at
@@ -17,12 +17,6 @@ ADD = ("add", {"a": 1, "b": 2})
 def server() -> Iterator[Stage]:
     with stage() as open_stage:
         yield open_stage
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
 
 
 @each_wire

@@ -13,16 +13,11 @@ from quire.models import Scripted
 from quire.providers import Rendered
 from quire.session import Job, Outcome
 from quire.stores import MemoryStore, Store
-from tests.agent.answering import Gate, Payments, call
+from tests.agent.answering import LOOK, Gate, Payments, call
 from tests.session.opened import Died, dies_at
 from tests.stores.keeping import twin
 
 AT: dict[str, Any] = {"scope": "ana", "conversation": "pens"}
-LOOK: dict[str, Any] = {
-    "name": "look",
-    "description": "Look.",
-    "parameters": {"type": "object", "properties": {}},
-}
 
 
 class Shop:

@@ -13,19 +13,12 @@ from quire.agent.builtin import Role, ask_user, delegating_tools, sub_agents
 from quire.models import Scripted
 from quire.sections import History, Instructions
 from quire.stores import MemoryStore, Store
-from tests.agent.answering import Gate, assert_whole, call, results
+from tests.agent.answering import Gate, assert_whole, call, look, results
 from tests.stores.keeping import twin
 
 CALLED = "\nIt had called look (1 done): look before you do it again."
 
 POINTER = "\n[from checker-1; read_work gives all that it did]"
-
-
-@tool
-async def look() -> str:
-    """Look."""
-    await asyncio.sleep(0)
-    return "seen"
 
 
 class Checkers:
