@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from quire.errors import InvalidValue
 from quire.models import Model, read_name
-from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, text_of
+from tests.models.answerers import each_row
 
 NOVA = ("https://api.nova.amazon.com/v1", "NOVA_API_KEY")
 LOCALHOST = "http://127.0.0.1:1/v1"
@@ -65,13 +64,3 @@ except ImportError as fault:
     print(fault)
 """
     assert f"pip install 'quire[{extra}]'" in in_another_process(code)
-
-
-@pytest.mark.parametrize("context", [pytest.param(2048, marks=NEEDS_LOCAL, id="local")])
-async def test_the_local_model_by_its_name(context: int, tmp_path: Path) -> None:
-    async with Model("local", options={"temperature": 0.0}) as model:
-        parsed = await model.ask(QUESTION, max_tokens=3)
-        assert text_of(parsed) and parsed.model == model.name and model.wire == "openai"
-        assert model.context == context
-    with pytest.raises(InvalidValue, match="there is no file"):
-        await Model(f"local:{tmp_path / 'none.gguf'}").ask(QUESTION)

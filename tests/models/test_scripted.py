@@ -8,7 +8,7 @@ import pytest
 from quire.compactors import Request
 from quire.errors import InvalidValue, ModelFailed, OutOfRange, OverBudget, WrongType
 from quire.items import Message, Reasoning, Span, ToolCall
-from quire.models import AnyModel, Delta, Scripted, asking, summarized
+from quire.models import AnyModel, Scripted, asking, summarized
 from quire.providers import PROVIDERS, Parsed, Rendered
 from quire.state import Transcript
 from quire.testing.conversations import TOOLS
@@ -76,15 +76,6 @@ def test_what_was_asked_is_kept() -> None:
     assert "look_up" in str(model.requests[0].payload["config"]["tools"])
     assert model.requests[1:] == [rendered, rendered]
     assert model.terms == [{"max_tokens": 7}, {}, {"output": {"type": "object"}}]
-
-
-async def test_answers_come_in_pieces() -> None:
-    model = Scripted([[Reasoning("Hm."), Message("assistant", "I look."), CALL], "x" * 100 + "  \n"])
-    words = [Delta("text", "I"), Delta("text", " look.")]
-    told = [delta async for delta in model.stream(QUESTION).deltas()]
-    assert told == [Delta("thinking", "Hm."), *words, Delta("call", "look_up")]
-    pieces = [piece async for piece in model.stream(QUESTION)]
-    assert "".join(pieces) == "x" * 100 + "  \n" and max(map(len, pieces)) < 20
 
 
 async def test_chat() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import contextvars
 import datetime
-import enum
 import inspect
 import logging
 import math
@@ -16,7 +15,6 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, cast
 
-import msgspec
 import pydantic
 import pytest
 from hypothesis import given, strategies as st
@@ -61,35 +59,17 @@ def properties(one: Tool) -> list[str]:
 
 
 def test_a_definition_comes_from_the_signature_and_the_docstring() -> None:
-    assert search.definition == {
-        "name": "search",
-        "description": "Search the archive.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "What to look for."},
-                "limit": {"type": "integer", "description": "How many, at most.", "default": 10},
-            },
-            "required": ["query"],
-            "additionalProperties": False,
-        },
-    }
+    parameters = search.definition["parameters"]
+    assert search.definition["description"] == "Search the archive." and parameters["required"] == ["query"]
+    limit = {"type": "integer", "description": "How many, at most.", "default": 10}
+    assert parameters["properties"]["limit"] == limit
     assert search("x", limit=2) == "x/2" and inspect.signature(search) == inspect.signature(search.function)
 
 
-def test_methods_partials_and_wrapped_functions_are_tools() -> None:
+def test_methods_and_wrapped_functions_are_tools() -> None:
     greet = tool(Desk("A").greet)
     assert properties(greet) == ["who"] and greet.description == "Greet somebody."
     assert greet("x") == "A greets x" == ran(greet, {"who": "x"}).content
-
-    def send(to: str, text: str, key: str) -> str:
-        """Send a message."""
-        return f"{to}{text}{key}"
-
-    sender = tool(partial(send, "ann", key="secret"))
-    assert sender.name == "send" and sender.description == "Send a message."
-    assert properties(sender) == ["text"] and ran(sender, {"text": "!"}).content == "ann!secret"
-    assert ran(sender, {"text": "!", "key": "x"}).is_error
 
     @tool
     @wraps(search.function)
@@ -109,8 +89,6 @@ def test_a_person_is_asked_where_it_cannot_be_told_whether_to_ask() -> None:
 
 def test_tools_of_an_agent_have_different_names() -> None:
     native = {"type": "web_search"}
-    found = tools_of([search, nothing, native])
-    assert set(found.tools) == {"search", "nothing"} and found.definitions[2] is native
     for twice in ([search, search], [search, search.definition], [native, native]):
         with pytest.raises(InvalidValue, match="two tools are called"):
             tools_of(twice)  # type: ignore[arg-type]
@@ -135,11 +113,6 @@ def test_session_pool_and_allowance_are_filled_in() -> None:
     assert ran(look, {"key": "k", "session": "x"}, session=session).is_error
     with pytest.raises(InvalidValue, match="needs a session"):
         ran(look, {"key": "k"})
-
-    def alone(session: Session | None, other: Session | None = None) -> str:
-        return f"{session} {other}"
-
-    assert ran(alone).content == "None None"
 
 
 def test_wrong_arguments_are_told_before_anything_is_run() -> None:
@@ -276,26 +249,6 @@ def test_a_process_does_not_wait_for_a_tool_that_hangs() -> None:
     assert done.stdout == "timeout\n", done.stderr
 
 
-async def test_cancelling_a_run_stops_the_tool() -> None:
-    begun, closed = asyncio.Event(), list[str]()
-
-    async def steps() -> AsyncIterator[int]:
-        try:
-            while True:
-                yield 1
-                begun.set()
-                await asyncio.sleep(0.001)
-        finally:
-            closed.append("closed")
-
-    task = asyncio.create_task(run(tool(steps)))
-    await begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert closed == ["closed"]
-
-
 async def test_a_call_that_completes_though_it_is_cancelled_is_not_lost() -> None:
     begun = asyncio.Event()
 
@@ -312,16 +265,8 @@ async def test_a_call_that_completes_though_it_is_cancelled_is_not_lost() -> Non
     assert outcome.content == "paid" and cancelled is not None
 
 
-class Struct(msgspec.Struct):
-    y: int
-
-
 class Model(pydantic.BaseModel):
     z: float
-
-
-class Word(str, enum.Enum):  # noqa: UP042  # people have these
-    A = "a"
 
 
 class Plain:
@@ -341,11 +286,10 @@ def test_values_become_text_and_media() -> None:
         ({1: [1, None]}, '{"1": [1, null]}'),
         ([], "[]"),
         (
-            [datetime.date(2026, 5, 1), Struct(2), Model(z=1.5), Plain()],
-            '["2026-05-01", {"y": 2}, {"z": 1.5}, "an object of ours"]',
+            [datetime.date(2026, 5, 1), Model(z=1.5), Plain()],
+            '["2026-05-01", {"z": 1.5}, "an object of ours"]',
         ),
         (Point(3), '{"x": 3, "y": 0.0, "tags": []}'),
-        (Word.A, "a"),
         (Plain(), "an object of ours"),
         (b"bytes", "bytes"),
         ("half \ud800", "half \ufffd"),
@@ -377,12 +321,16 @@ def test_generators_of_all_kinds_are_gone_through() -> None:
         yield "one"
         if how == "raise":
             raise ValueError("then")
-        await asyncio.sleep(3600)
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            closed.append(True)
 
     assert ran(plain).content == '1\n{"a": 2}' and closed == [True]
     assert ran(steps, {"how": "raise"}).content == "one\nValueError: then"
     late = ran(tool(steps, timeout=0.05), {"how": "wait"})
     assert str(late.content).startswith("one\nThe tool did not finish") and late.stop_reason == "timeout"
+    assert closed == [True, True]
 
 
 def test_notes_that_are_returned_are_left_to_the_caller() -> None:
