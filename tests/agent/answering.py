@@ -68,13 +68,11 @@ LOOK: dict[str, Any] = {
 
 @tool
 async def look() -> str:
-    """Look."""
     return "seen"
 
 
 @tool
 async def add(a: int, b: int) -> int:
-    """Add two numbers."""
     return a + b
 
 

@@ -236,7 +236,6 @@ async def test_what_is_forgotten_before_a_request_is_sent_is_not_in_it() -> None
 
     @tool
     async def look() -> str:
-        """Look."""
         return "seen"
 
     async def forgets(_: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire import Session, ToolCall, ToolResult
-from quire.agent import Agent, TurnEnded
+from quire.agent import Agent
 from quire.agent.builtin import ask_user
 from quire.errors import InvalidValue, QuireError
 from quire.models import Scripted
@@ -166,14 +166,6 @@ async def test_an_agent_that_is_handed_the_conversation_has_the_tools_of_the_que
     assert reply.stop == "waiting" and reply.agent == "bills"
     reply = await front.decide({"l1": seen()}, tools=[LOOK])
     assert reply.text == "It is paid." and reply.agent == "bills"
-
-
-async def test_streams_end_with_the_calls_that_wait() -> None:
-    agent = agent_of(look(), "Close it.")
-    *_, last = [delta async for delta in agent.stream("Look.", tools=[LOOK])]
-    assert isinstance(last, TurnEnded) and last.reply.waiting[0].call_id == "l1"
-    *_, last = [delta async for delta in agent.decide_stream({"l1": seen()})]
-    assert isinstance(last, TurnEnded) and last.reply.text == "Close it."
 
 
 async def test_a_question_of_a_tool_is_answered_while_the_caller_runs_a_call() -> None:

@@ -123,7 +123,6 @@ async def test_a_hook_interrupts_the_turn_that_waits_for_it(event: type, of: typ
 async def test_a_tool_that_interrupts_its_own_turn_still_gives_its_result(is_elsewhere: bool) -> None:
     @tool
     async def stop() -> str:
-        """Stop."""
         if is_elsewhere:
             await asyncio.to_thread(lambda: asyncio.run(agent.interrupt()))
         else:

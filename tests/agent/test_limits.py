@@ -62,7 +62,6 @@ async def test_an_agent_that_a_tool_asks_is_counted_however_it_is_asked() -> Non
 
     @tool
     async def streamed() -> str:
-        """Stream from another."""
         return str([delta async for delta in inner.stream("x")])
 
     @tool
@@ -79,7 +78,6 @@ async def test_a_turn_that_a_tool_left_for_later_is_not_limited_by_it() -> None:
 
     @tool
     async def remember() -> str:
-        """Leave something for later."""
         contexts.append(contextvars.copy_context())
         return "remembered"
 

@@ -13,7 +13,6 @@ from quire.agent.builtin import ask_user
 from quire.errors import Conflict, ModelFailed, TurnBusy
 from quire.items import ToolResult
 from quire.models import Scripted
-from quire.providers import provider_for
 from quire.session import Adding, Hook
 from quire.stores import MemoryStore, SQLiteStore
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, results, said
@@ -24,7 +23,6 @@ SECRET = "card 4111 1111"
 
 @tool
 async def slow() -> str:
-    """Wait a little."""
     await asyncio.sleep(0.01)
     return "waited"
 
@@ -113,7 +111,6 @@ async def test_a_call_that_is_run_again_has_the_same_id() -> None:
 
     @tool(idempotent=True)
     async def charge() -> str:
-        """Charge."""
         running = running_call()
         assert running is not None
         keys.append(running.id)
@@ -141,21 +138,10 @@ async def test_a_call_of_the_model_that_was_not_begun_is_run_by_resume() -> None
 # Calls that no agent of the conversation made
 
 
-IMPORTED = [
-    {"role": "user", "content": "Pay ten."},
-    {
-        "role": "assistant",
-        "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"amount": 10}'}}
-        ],
-    },
-]
-
-
 def imported(*replies: Any, payments: Payments, **options: Any) -> Agent:
     """An agent of a conversation whose imported history ends in a call."""
     agent = agent_of(*replies, tools=[payments.tool], **options)
-    agent.session.append(*provider_for("openai").read_history(IMPORTED))
+    agent.session.append(Message("user", "Pay ten."), call("pay", '{"amount": 10}', "c1"))
     return agent
 
 

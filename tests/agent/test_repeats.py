@@ -40,14 +40,12 @@ def _none_sent() -> None:
 
 @tool
 def send_mail(to: str) -> dict[str, str]:
-    """Send a mail."""
     SENT.append(to)
     return {"sent": f"m_{len(SENT)}"}
 
 
 @tool(name="send_mail")
 def long_mail(to: str) -> str:
-    """Send a mail."""
     return "sent " * 400
 
 

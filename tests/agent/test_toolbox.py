@@ -86,7 +86,6 @@ def test_where_all_definitions_fit_there_is_nothing_to_search() -> None:
 
 @tool
 def ring() -> str:
-    """Ring the bell."""
     return "ding"
 
 

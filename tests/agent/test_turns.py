@@ -19,13 +19,11 @@ from tests.agent.answering import add, agent_of, assert_whole, call, requests, r
 
 @tool
 async def fail() -> str:
-    """Fail."""
     raise LookupError("no such page")
 
 
 @tool(timeout=0.05)
 async def hang() -> str:
-    """Never end."""
     await asyncio.Event().wait()
     return ""
 
@@ -143,7 +141,6 @@ async def test_a_turn_or_a_request_that_a_hook_refuses_is_not_begun(event: type,
 def test_plain_verbs_work_without_and_within_a_loop() -> None:
     @tool(approve=True)
     async def pay() -> str:
-        """Pay."""
         return "paid"
 
     agent = agent_of(call("pay"), "Paid.", "Hello.", tools=[pay])
@@ -169,7 +166,6 @@ def test_a_tool_that_asks_its_own_conversation_or_plainly_gets_an_error_and_wait
 
     @tool
     async def nested() -> str:
-        """Ask the same conversation."""
         return str(await agent_of("x", store=store).ask("hm"))
 
     @tool

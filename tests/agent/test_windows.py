@@ -133,7 +133,6 @@ class Small(Scripted):
 
 @tool
 async def dump(kind: str, size: int) -> str:
-    """Return a long text."""
     return TEXTS[kind] * (size // len(TEXTS[kind]))
 
 

@@ -151,12 +151,10 @@ async def test_a_tool_that_sends_to_its_own_conversation_gets_an_error_and_does_
     await node.stop()
 
 
-@pytest.mark.parametrize("store", ["memory:", None])
-def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None) -> None:
+async def test_idle_workers_are_dropped_and_their_conversations_stay() -> None:
     clock = [1_000.0]
-
-    async def serve() -> None:
-        async with Node(store=store, idle=60) as node:
+    with use_clock(lambda: clock[0]):
+        async with Node(idle=60) as node:
             node.add("echo", echoing)
             await node.send("echo", "hi", conversation="a")
             await node.send("echo", "hi", conversation="held")
@@ -167,9 +165,6 @@ def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None
             assert dropped() is None and node.worker("echo", "", "held") is held  # never two of one
             await node.send("echo", "ho", conversation="a")
             assert said(node, "", "a") == ["hi", "heard: hi", "ho", "heard: ho"]
-
-    with use_clock(lambda: clock[0]):
-        asyncio.run(serve())
 
 
 async def test_a_node_holds_the_conversations_that_its_memory_allows(tmp_path: Path) -> None:

@@ -57,7 +57,6 @@ class Office:
 
         @tool(idempotent=self.turn.idempotent, approve=self.turn.approve)
         async def pay(to: str) -> str:
-            """Pay somebody."""
             await asyncio.sleep(0)
             if has_died():
                 raise Died

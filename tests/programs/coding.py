@@ -19,7 +19,6 @@ class Sum(TypedDict):
 
 @tool
 async def calculator(a: int, b: int, operation: str = "add") -> Sum:
-    """Calculate with two numbers."""
     if operation != "add":
         raise ValueError("only add is known")
     return {"result": a + b}

@@ -26,33 +26,28 @@ class Place:
 
 @tool
 def find(name: str) -> Place:
-    """Find a place."""
     return Place(name, (2, 3))
 
 
 @tool(max_output=10)
 def long() -> list[int]:
-    """A long list."""
     return list(range(100))
 
 
 @tool
 async def stream() -> AsyncIterator[str]:
-    """Give parts."""
     yield "one "
     yield "two"
 
 
 @tool(timeout=0.01)
 async def sleep() -> str:
-    """Sleep."""
     await asyncio.sleep(60)
     return ""
 
 
 @tool
 async def fail(kind: str) -> str:
-    """Fail."""
     raise {"key": KeyError, "value": ValueError, "own": Refused}[kind]("no such place")
 
 
@@ -92,14 +87,12 @@ paid: list[int] = []
 
 @tool(approve=True)
 async def pay(amount: int) -> str:
-    """Pay."""
     paid.append(amount)
     return f"paid {amount}"
 
 
 @tool(asks_person=True)
 def ask_person(question: str) -> str:
-    """Ask a person."""
     return "never"
 
 
@@ -127,7 +120,6 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
 
     @tool
     async def spend(card: str) -> str:
-        """Pay."""
         spent.append(card)
         if fails:
             raise RuntimeError("no money on 4111")

@@ -36,7 +36,6 @@ class Line(TypedDict):
 
 @tool
 async def orders(status: str = "open") -> list[Order]:
-    """List orders."""
     return []
 
 

@@ -42,7 +42,6 @@ async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None
 
     @tool
     async def meet(name: str) -> str:
-        """Meet another."""
         await both.wait()
         return f"{name} was there"
 
@@ -85,7 +84,6 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
 
     @tool
     async def look(session: Session) -> str:
-        """Look at the record."""
         seen.append([kind for kind, _ in said(session, "attempt_a")][3:])
         return "looked"
 

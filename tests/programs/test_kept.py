@@ -75,7 +75,6 @@ async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path:
 
 @tool
 async def calculator(a: int, b: int, carry: int = 0) -> int:
-    """Calculate with two numbers."""
     return a + b + carry
 
 
@@ -134,7 +133,6 @@ async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
 
 @tool
 async def pay(invoice: str) -> dict[str, str]:
-    """Pay an invoice."""
     if invoice == "nobody's":
         raise ValueError("nobody is owed that")
     if invoice == "slow":
@@ -183,13 +181,11 @@ async def test_a_fault_names_the_calls_that_were_made(code: str, told: str, way:
 
 @tool(idempotent=True)
 async def note(text: str) -> str:
-    """Note a text."""
     return text
 
 
 @tool
 async def broken(text: str) -> str:
-    """Look something up."""
     raise ImportError("No module named 'oracle'")
 
 

@@ -10,13 +10,11 @@ from quire.programs import Price, Task, estimate
 
 @tool
 async def a(n: int = 0) -> int:
-    """One."""
     return n
 
 
 @tool
 async def b(n: int = 0) -> list[int]:
-    """Two."""
     return []
 
 

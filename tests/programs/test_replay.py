@@ -190,7 +190,6 @@ class HalfDone(Exception):
 
 @tool
 async def pay(amount: int) -> str:
-    """Pay."""
     did.append(amount)
     return "paid"
 
@@ -204,7 +203,6 @@ async def awaited() -> object:
 
 @tool
 async def half() -> None:
-    """Do one half."""
     did.append(1)
     raise HalfDone("the first half is done")
 

@@ -33,7 +33,6 @@ REPLIES = st.lists(st.lists(CALLS, max_size=3), min_size=1, max_size=12)
 
 @tool
 def read(pages: int) -> str:
-    """Read some pages."""
     return "the quince stands by the wall " * 30 * pages
 
 
@@ -124,20 +123,6 @@ def test_what_it_pins_and_notes_stays_within_its_tokens() -> None:
         asked(session, "take_back", item=item.id)
     assert not session.view().pins()
     assert "you have not dropped, pinned or noted" in asked(session, "take_back", item=fact.id)
-
-
-def test_a_person_outranks_it() -> None:
-    session = Session.open(store=MemoryStore())
-    result = read_once(session)
-    handle = f"#{session.view().position(result.id)}"
-    pin = session.pin(result)
-    assert "is pinned: it cannot be dropped" in asked(session, "drop_results", handles=[handle])
-    assert "you have not" in asked(session, "take_back", item=handle)
-    session.undo(pin.id)
-    session.hide(result)
-    assert "it is hidden: it cannot be pinned" in asked(session, "pin_item", item=handle)
-    for wrong in ("#999", "nobody"):
-        assert "nothing is called" in asked(session, "pin_item", item=wrong)
 
 
 def test_pins_that_leave_no_room_are_taken_back() -> None:

@@ -182,7 +182,6 @@ def test_who_goes_on_as_told_sees_every_character(
 
     @tool(max_output=8_000)
     def dump() -> str:
-        """Give a long text."""
         return text
 
     budget = Budget(window=window, reserve=window // 8)
