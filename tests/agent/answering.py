@@ -86,7 +86,6 @@ class Gate:
         self.tool = tool(name=name, **options)(self._wait)
 
     async def _wait(self) -> str:
-        """Wait at a gate."""
         self.ran += 1
         self.begun.set()
         await self.go.wait()
@@ -101,7 +100,6 @@ class Payments:
         self.tool = tool(name=name, **options)(self._pay)
 
     async def _pay(self, amount: int = 1) -> str:
-        """Pay."""
         self.paid.append(amount)
         return f"paid {amount}"
 

@@ -55,7 +55,6 @@ class Paying:
         self.tool = tool(name="pay")(self._pay)
 
     async def _pay(self, number: int) -> str:
-        """Pay."""
         if number == 0 and self._hangs:
             await asyncio.Event().wait()
         await asyncio.sleep(0)

@@ -66,7 +66,6 @@ async def test_an_agent_that_a_tool_asks_is_counted_however_it_is_asked() -> Non
 
     @tool
     def in_a_thread() -> str:
-        """Ask another from a thread."""
         return str(Agent(instructions="Within.", model=priced("x")).ask_sync("x"))
 
     for one in (streamed, in_a_thread):

@@ -318,7 +318,6 @@ async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
     begun, ends = asyncio.Event(), list[str]()
 
     async def wait(*_: Any) -> Any:
-        """Wait for ever."""
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -327,7 +326,6 @@ async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
             raise
 
     async def wait_in_tool() -> str:
-        """Wait for ever."""
         return str(await wait())
 
     waiting = tool(name="wait")(wait_in_tool)

@@ -21,7 +21,6 @@ def serve(folder: Path, grace: float, *replies: str) -> None:
 
     @tool
     async def work() -> str:
-        """Work until somebody says so."""
         print("working", flush=True)
         while not (folder / "go").exists():
             await asyncio.sleep(0.01)

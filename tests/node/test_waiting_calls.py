@@ -44,7 +44,6 @@ class Office:
         return Agent(session, model=Scripted(self._boss), tools=delegating_tools(role), name="boss")
 
     async def refund(self) -> str:
-        """Give money back."""
         self.refunds += 1
         return "given"
 

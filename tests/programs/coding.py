@@ -12,8 +12,6 @@ from quire.stores import MemoryStore
 
 
 class Sum(TypedDict):
-    """A sum."""
-
     result: int
 
 
@@ -28,8 +26,6 @@ ADDING = "r = await calculator(a=2, b=2)\noutput = {'result': str(r['result'])}"
 
 
 class Solved(TypedDict):
-    """An answer."""
-
     result: str
 
 
@@ -46,7 +42,6 @@ def fenced(code: str) -> str:
 
 
 def opened(**options: Any) -> Session:
-    """An empty conversation."""
     return Session.open("ana/one", store=MemoryStore(), **options)
 
 

@@ -18,8 +18,6 @@ from tests.programs.coding import assert_whole, coder_of, ended, opened, said, s
 
 @dataclass
 class Place:
-    """A place."""
-
     name: str
     size: tuple[int, int]
 
@@ -161,14 +159,9 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
     ],
 )
 async def test_a_model_gives_a_whole_answer_or_an_error(reply: Any, call: str, told: str) -> None:
-    def model(_: Any) -> Any:
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
     code = f"import json\ntry:\n    output = str(await {call})\nexcept Exception as fault:\n"
     coder = coder_of(code + "    output = 'caught: ' + str(fault)", rounds=1)
-    task = solving(tools=[], models=[Scripted(model, name="m")], output=str)
+    task = solving(tools=[], models=[Scripted([reply], name="m")], output=str)
     answer = (await coder.answer(task, {"problem": "?"})).value
     assert told in answer and "4111" not in answer
 
@@ -184,7 +177,6 @@ class Slow:
         self.tool = tool(name="slow")(self.wait)
 
     async def wait(self) -> str:
-        """Wait long."""
         self.begun.set()
         try:
             await asyncio.sleep(600)
@@ -193,20 +185,14 @@ class Slow:
         return ""
 
 
-async def cancelled(work: "asyncio.Future[Any]", begun: asyncio.Event) -> None:
-    waiting = asyncio.ensure_future(begun.wait())
-    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-
-
 async def test_cancelling_stops_a_program_and_its_calls_and_leaves_main_empty() -> None:
     slow = Slow()
     coder = coder_of("try:\n    await slow()\nexcept BaseException:\n    pass\noutput = {'result': 'on'}")
     work = asyncio.ensure_future(coder.answer(solving(tools=[slow.tool]), {"problem": "?"}))
-    await cancelled(work, slow.begun)
+    await asyncio.wait_for(slow.begun.wait(), 60)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
     assert slow.ended.is_set() and said(coder.session) == []
     (call, _), (result, words) = said(coder.session, "attempt_a")[-2:]
     assert (call, result) == ("call", "error") and "uncertain" in words

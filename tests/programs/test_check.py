@@ -20,16 +20,12 @@ def runner() -> Iterator[None]:
 
 
 class Order(TypedDict):
-    """An order."""
-
     id: str
     total: float
     note: str | None
 
 
 class Line(TypedDict):
-    """A line of a bill."""
-
     sku: str
     cents: int
 
@@ -41,7 +37,6 @@ async def orders(status: str = "open") -> list[Order]:
 
 @tool
 async def put(line: Line, place: Literal["top", "end"] = "end") -> bool:
-    """Put a line on the bill."""
     return True
 
 

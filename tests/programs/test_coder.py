@@ -160,7 +160,6 @@ class Payments:
         self.task = Task("pay", input={"month": str}, output=str, tools=[tool(self.pay)], **options)
 
     async def pay(self, n: int) -> str:
-        """Pay."""
         self.paid.append(n)
         return "paid"
 

@@ -23,15 +23,12 @@ WORKS = "r = await pay('17', currency='EUR')\noutput = {'id': r['receipt']}"
 
 
 class Till:
-    """Pays invoices, and notes which."""
-
     def __init__(self, **options: Any) -> None:
         self.paid: list[str] = []
         self.tool: Tool = tool(name="pay", **options)(self.pay)
         self.task = Task("settle", "Pay 17.", input={"x": int}, output=dict[str, str], tools=[self.tool])
 
     async def pay(self, invoice: str, currency: str = "EUR") -> dict[str, str]:
-        """Pay an invoice."""
         self.paid.append(invoice)
         if invoice == "none":
             raise ValueError("there is no such invoice")
@@ -115,8 +112,6 @@ class Order(BaseModel):
 
 
 class Item(BaseModel):
-    """A record of pydantic."""
-
     sku: str
     price: Decimal = Decimal("1.00")
     pin: SecretStr = SecretStr("0")
@@ -146,7 +141,6 @@ async def test_equal_arguments_are_one_call() -> None:
 
     def taking(number: int, kind: Any) -> Tool:
         async def take(x: Any) -> str:
-            """Take something."""
             calls[number] += 1
             return "taken"
 
@@ -176,15 +170,11 @@ def _nothing_done() -> None:
 
 
 class Broken:
-    """Has no text."""
-
     def __repr__(self) -> str:
         raise ZeroDivisionError("no words")
 
 
 class HalfDone(Exception):
-    """The first half is done."""
-
     has_acted = True
 
 
@@ -196,7 +186,6 @@ async def pay(amount: int) -> str:
 
 @tool
 async def awaited() -> object:
-    """Act, and return what cannot be written."""
     did.append(1)
     return Broken()
 

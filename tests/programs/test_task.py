@@ -15,24 +15,18 @@ from tests.programs.coding import ADDING, coder_of, said, solving
 
 @dataclass
 class AsDataclass:
-    """One."""
-
     problem: str
     tries: int = 3
     tags: list[str] = field(default_factory=list)
 
 
 class AsModel(pydantic.BaseModel):
-    """One."""
-
     problem: str
     tries: int = 3
     tags: list[str] = []
 
 
 class AsDictionary(TypedDict):
-    """One."""
-
     problem: str
     tries: NotRequired[int]
 
