@@ -6,11 +6,22 @@ from typing import Any, Literal
 import pytest
 
 from quire import Message, ToolResult
-from quire.agent import Agent, tool
+from quire.agent import tool
 from quire.errors import TurnBusy
 from quire.session import Added, Adding, Building, Built, Called, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Gate, agent_of, assert_whole, call, in_thread, look, results, said, soon
+from tests.agent.answering import (
+    Gate,
+    Payments,
+    agent_of,
+    assert_whole,
+    call,
+    in_thread,
+    look,
+    results,
+    said,
+    soon,
+)
 
 How = Literal["message", "cancel"]
 
@@ -45,29 +56,6 @@ async def test_what_came_of_an_answer_that_is_broken_off_is_recorded(how: str) -
     assert_whole(agent)
 
 
-class Paying:
-    """Calls that pay, of which one may hang; `paid` are those whose tool has ended."""
-
-    def __init__(self, *, hangs: bool) -> None:
-        self.paid: set[int] = set()
-        self._hangs = hangs
-        self.calls = [call("pay", f'{{"number": {n}}}', f"c{n}") for n in range(3)]
-        self.tool = tool(name="pay")(self._pay)
-
-    async def _pay(self, number: int) -> str:
-        if number == 0 and self._hangs:
-            await asyncio.Event().wait()
-        await asyncio.sleep(0)
-        self.paid.add(number)
-        return "PAID"
-
-    def check(self, agent: Agent, ended: set[int]) -> None:
-        """What had ended has its own result."""
-        told = {result.call_id: result.content for result in results(agent)}
-        assert {told[f"c{number}"] for number in ended} <= {"PAID"}
-        assert_whole(agent)
-
-
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("how", ["message", "cancel"])
 def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
@@ -75,15 +63,16 @@ def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
         await asyncio.sleep(0)
 
     async def talk(steps: int) -> bool:
-        paying, hooks = Paying(hangs=hangs), [Hook(pause, (Calling, Called, Adding, Added))]
-        agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool], hooks=hooks)
+        payments, gate, hooks = Payments(), Gate(), [Hook(pause, (Calling, Called, Adding, Added))]
+        calls = [call("pay", f'{{"amount": {n}}}', f"c{n}") for n in range(3)] + [call("gate")] * hangs
+        agent = agent_of(calls, "Paid.", "Second.", tools=[payments.tool, gate.tool], hooks=hooks)
         asking = asyncio.ensure_future(agent.ask("first"))
         for _ in range(steps):
             await asyncio.sleep(0)
         if asking.done() or (hangs and steps > 40):
             asking.cancel()
             return False
-        ended = set(paying.paid)
+        paid = list(payments.paid)
         if how == "message":
             replies = await asyncio.gather(agent.ask("second"), asking)
             assert {reply.stop for reply in replies} <= {"interrupted", "done"}
@@ -93,7 +82,9 @@ def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
                 asking.cancel()
                 await asyncio.sleep(0)
             await asyncio.gather(asking, return_exceptions=True)
-        paying.check(agent, ended)
+        told = {result.call_id: result.text for result in results(agent)}
+        assert [told[f"c{amount}"] for amount in paid] == [f"paid {amount}" for amount in paid]
+        assert_whole(agent)
         return True
 
     steps = 0

@@ -77,15 +77,6 @@ async def test_a_slow_reader_is_waited_for() -> None:
     assert [delta async for delta in stream][-1].reply.stop == "done"  # type: ignore[union-attr]
 
 
-async def test_preview_shows_the_next_context_and_records_nothing() -> None:
-    agent = agent_of("Fine.", "Never.")
-    await agent.ask("How are you?")
-    version = agent.session.version
-    context = await agent.preview()
-    assert agent.session.version == version and "How are you?" in str(context.render("openai").payload)
-    assert len(requests(agent)) == 1
-
-
 async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
     agent = agent_of(call("add", '{"a": 1, "b": 2}'), ModelFailed("down"), "Three.", tools=[add])
     with pytest.raises(ModelFailed) as caught:

@@ -386,11 +386,13 @@ async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
     assert session.spending.usage.output and len(session.receipts) == 1
 
 
-async def test_a_preview_shows_what_others_wrote(tmp_path: Path) -> None:
+async def test_a_preview_shows_what_others_wrote_and_records_nothing(tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
-    agent = agent_of("Hello.", store=here)
-    Session.open("ana/one", store=there).user("Mind the gap.")
+    agent, other = agent_of("Never.", store=here), Session.open("ana/one", store=there)
+    other.user("Mind the gap.")
     assert "Mind the gap." in str((await agent.preview()).render("openai").payload)
+    other.refresh()
+    assert agent.session.version == other.version == 1 and requests(agent) == []
 
 
 async def test_a_message_that_steers_at_the_limit_is_a_turn_of_its_own() -> None:
