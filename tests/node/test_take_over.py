@@ -35,9 +35,7 @@ class Turn(NamedTuple):
 
 
 TURNS = {
-    "one call": Turn(ONE),
     "one call, streamed": Turn(ONE, is_streamed=True),
-    "one call that may run again": Turn(ONE, idempotent=True),
     "parallel calls": Turn(TWO),
     "parallel calls that may run again": Turn(TWO, idempotent=True),
     "approved calls": Turn(TWO, approve=True),
