@@ -42,9 +42,6 @@ RECURSIVE: Json = {
 }
 
 
-# --- what is sent ----------------------------------------------------------------------------------------
-
-
 @each
 @each_row("schema", OPEN, an_object(x={}))
 def test_what_is_open_is_never_sent_closed(wire: str, schema: Json) -> None:
@@ -121,8 +118,6 @@ def test_what_is_not_enforced_is_told_after_all_else(wire: str) -> None:
         assert TOLD not in plain and told == again
         assert told.index(TOLD) > told.index("Score ana.") or wire in ("anthropic", "gemini")
 
-
-# --- services that refuse a schema -----------------------------------------------------------------------
 
 PRICE = an_object(price={"type": "number"})
 ANSWER = '{"price": 3.5}'

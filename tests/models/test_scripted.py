@@ -108,9 +108,6 @@ def test_a_payload_that_the_provider_would_refuse_is_refused() -> None:
     assert model.requests == []
 
 
-# --- texts that a model writes for other packages --------------------------------------------------------
-
-
 async def test_a_summary_and_an_answer_are_the_text_of_the_model() -> None:
     model = Scripted([" Order swordfish is sent again. \n", "k1, k2"])
     assert await summarized(model, REQUEST) == "Order swordfish is sent again."

@@ -78,8 +78,6 @@ async def test_a_program_receives_values_and_errors_of_tools(code: str, value: A
     assert await answer_of(code) == value
 
 
-# --- approval and hooks ----------------------------------------------------------------------------------
-
 paid: list[int] = []
 
 
@@ -141,9 +139,6 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
         assert_whole(coder.session, name)
 
 
-# --- questions to models ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("reply", "call", "told"),
     [
@@ -164,9 +159,6 @@ async def test_a_model_gives_a_whole_answer_or_an_error(reply: Any, call: str, t
     task = solving(tools=[], models=[Scripted([reply], name="m")], output=str)
     answer = (await coder.answer(task, {"problem": "?"})).value
     assert told in answer and "4111" not in answer
-
-
-# --- cancellation ----------------------------------------------------------------------------------------
 
 
 class Slow:

@@ -20,9 +20,6 @@ CALLED = [("call", 'calculator {"a": 2, "b": 2}'), ("result", '{"result": 4}')]
 QUESTION = {"problem": "What is 2+2?"}
 
 
-# --- the record ------------------------------------------------------------------------------------------
-
-
 async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_each_attempt() -> None:
     coder = coder_of(
         "raise ValueError('never')\noutput = {'result': ''}", "output = 1 +", candidates=2, rounds=1
@@ -92,9 +89,6 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
     assert seen == [["user", "call"], ["user", "call", "result", "call"]]
 
 
-# --- write, check, price, run, correct -------------------------------------------------------------------
-
-
 async def test_a_round_reads_the_fault_of_the_one_before() -> None:
     coder = coder_of("output = {'result': anser}", ADDING)
     answer = await coder.answer(solving(), QUESTION)
@@ -144,8 +138,6 @@ async def test_a_given_program_is_run_without_a_model() -> None:
     with pytest.raises(InvalidValue, match="has no model"):
         await coder.answer(solving(), QUESTION)
 
-
-# --- replies ---------------------------------------------------------------------------------------------
 
 WHOLE = "```python\nfor n in [1, 2000]:\n    output = await pay(n) if n < 1000 else 'not paid'\n```\n"
 CUT = WHOLE[: WHOLE.index(" if n")]
@@ -202,8 +194,6 @@ async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) 
     coder = coder_of(Message("assistant", reply), rounds=1)
     assert (await coder.answer(Task("say"), {"input": "x"})).value == value
 
-
-# --- ending early ----------------------------------------------------------------------------------------
 
 CATCHING = """
 await pay(n=7)

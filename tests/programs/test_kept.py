@@ -23,9 +23,6 @@ async def kept_in(
     return await coder_of(*programs, kept=folder, **options).keep(task or solving())
 
 
-# --- as tools --------------------------------------------------------------------------------------------
-
-
 async def test_each_run_has_an_attempt_and_run_records_in_main() -> None:
     coder, other = coder_of(ADDING), opened()
     kept = await coder.keep(solving())
@@ -61,9 +58,6 @@ async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it
     assert kinds == ["solve", "calculator"]
     assert_whole(coder.session)
     assert_whole(coder.session, "attempt_a")
-
-
-# --- found again -----------------------------------------------------------------------------------------
 
 
 async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path: Path) -> None:
@@ -126,9 +120,6 @@ async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
     assert kept.path == again.path
     assert kept.path.with_suffix(".py.1").read_bytes() == damaged
     assert await again(problem="?") == FOUR and (await kept_in(tmp_path)).code == kept.code
-
-
-# --- failures --------------------------------------------------------------------------------------------
 
 
 @tool

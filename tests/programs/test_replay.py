@@ -98,8 +98,6 @@ async def test_effects_happen_at_most_once(
     assert sum(tried.calls.get("pay", 0) for tried in answer.attempts) == len(paid)
 
 
-# --- identity --------------------------------------------------------------------------------------------
-
 NUMBERS = count()
 
 
@@ -158,8 +156,6 @@ async def test_equal_arguments_are_one_call() -> None:
     await coder.answer(task, {"one": [one for _, one, _ in cases], "other": [other for _, _, other in cases]})
     assert [calls[number] for number in range(len(cases))] == [1] * len(SAME) + [2] * len(OTHER)
 
-
-# --- failures after acting -------------------------------------------------------------------------------
 
 did: list[Any] = []
 
