@@ -57,9 +57,9 @@ def ran(code: str) -> SandboxResult:
     return RUNNER.run(SANDBOX.run(code, functions=FUNCTIONS))
 
 
-def fault(code: str) -> ProgramFault:
+def fault(code: str, **bounds: Any) -> ProgramFault:
     with pytest.raises(ProgramFault) as raised:
-        ran(code)
+        RUNNER.run(SANDBOX.run(code, functions=FUNCTIONS, bounds=Bounds(**bounds)))
     return raised.value
 
 
@@ -100,6 +100,13 @@ def test_a_fault_says_what_and_where(case: tuple[str, str, int | None, str]) -> 
     found = fault(code)
     assert (found.kind, found.line) == (kind, line)
     assert words in str(found)
+
+
+def test_a_limit_is_that_of_the_bounds() -> None:
+    assert "recursion" in str(fault("def f(n): return n and f(n - 1)\nf(50)", depth=20))
+    assert "printed more" in str(fault("print('x' * 11)\n1", printed=10))
+    assert "more than 3" in str(fault("for n in range(4): await add(n)\n1", calls=3))
+    assert "time limit" in str(fault("while True: pass\n1", seconds=0.1))
 
 
 def test_the_whole_time_is_limited(later: Callable[[float], None]) -> None:

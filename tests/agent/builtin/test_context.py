@@ -125,6 +125,20 @@ def test_what_it_pins_and_notes_stays_within_its_tokens() -> None:
     assert "you have not dropped, pinned or noted" in asked(session, "take_back", item=fact.id)
 
 
+def test_a_person_outranks_it() -> None:
+    session = Session.open(store=MemoryStore())
+    result = read_once(session)
+    handle = f"#{session.view().position(result.id)}"
+    pin = session.pin(result)
+    assert "is pinned: it cannot be dropped" in asked(session, "drop_results", handles=[handle])
+    assert "you have not" in asked(session, "take_back", item=handle)
+    session.undo(pin.id)
+    session.hide(result)
+    assert "it is hidden: it cannot be pinned" in asked(session, "pin_item", item=handle)
+    for wrong in ("#999", "nobody"):
+        assert "nothing is called" in asked(session, "pin_item", item=wrong)
+
+
 def test_pins_that_leave_no_room_are_taken_back() -> None:
     session = Session.open(store=MemoryStore())
     template = Template(History(), budget=Budget(window=2_000))
