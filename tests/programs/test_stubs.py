@@ -96,3 +96,9 @@ def test_any_schema_becomes_python_that_the_checker_accepts(
     text = stubs_of(functions, inputs, output, loose=loose)
     ast.parse(text)
     assert complaints(workers, text) == []
+
+
+def test_a_description_cannot_break_out_of_its_quotes() -> None:
+    text = stubs_of([Declared("f", 'x"""\nimport os\n\\"', {})])
+    (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.AsyncFunctionDef)]
+    assert ast.get_docstring(function) is not None and len(function.body) == 2

@@ -66,10 +66,19 @@ def test_a_definition_comes_from_the_signature_and_the_docstring() -> None:
     assert search("x", limit=2) == "x/2" and inspect.signature(search) == inspect.signature(search.function)
 
 
-def test_methods_and_wrapped_functions_are_tools() -> None:
+def test_methods_partials_and_wrapped_functions_are_tools() -> None:
     greet = tool(Desk("A").greet)
     assert properties(greet) == ["who"] and greet.description == "Greet somebody."
     assert greet("x") == "A greets x" == ran(greet, {"who": "x"}).content
+
+    def send(to: str, text: str, key: str) -> str:
+        """Send a message."""
+        return f"{to}{text}{key}"
+
+    sender = tool(partial(send, "ann", key="secret"))
+    assert sender.name == "send" and sender.description == "Send a message."
+    assert properties(sender) == ["text"] and ran(sender, {"text": "!"}).content == "ann!secret"
+    assert ran(sender, {"text": "!", "key": "x"}).is_error
 
     @tool
     @wraps(search.function)
