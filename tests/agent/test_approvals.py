@@ -20,10 +20,6 @@ from tests.stores.keeping import stored_bodies, twin
 ASK = call("ask_user", '{"question": "Which colour?"}')
 
 
-def is_large(given: Any) -> bool:
-    return bool(given["amount"] > 100)
-
-
 def never(_: ToolCall) -> bool:
     pytest.fail("nobody is asked")
 
@@ -42,7 +38,7 @@ def pay(amount: int, call_id: str = "c1") -> ToolCall:
     ],
 )
 async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: list[int]) -> None:
-    payments = Payments(approve=is_large)
+    payments = Payments(approve=lambda given: given["amount"] > 100)
     agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool])
     assert (await agent.ask("Pay.")).stop == "waiting" and payments.paid == [50]
     assert (await agent.decide({"c1": verdict})).text == "Done." and payments.paid == [50, *paid]
@@ -97,13 +93,6 @@ async def test_a_call_that_waits_when_another_agent_speaks_is_run_by_the_agent_t
 # Decisions elsewhere
 
 
-async def went_on(agent: Agent, how: str) -> str:
-    """The reply of another process: it has the conversation, and was told nothing else."""
-    if how == "ask":
-        return (await agent.ask("Any news?")).text
-    return (await (agent.resume() if how == "resume" else agent.decide({"c2": False}))).text
-
-
 @pytest.mark.parametrize("how", ["resume", "decide", "ask"])
 @pytest.mark.parametrize(
     ("verdict", "told"),
@@ -113,19 +102,15 @@ async def test_a_decision_on_the_record_is_acted_on_by_the_next_turn(
     verdict: bool | str, told: str, how: str
 ) -> None:
     store, payments = MemoryStore(), Payments(approve=True)
-    calls = [pay(5), pay(6, "c2")] if how == "decide" else [pay(5)]
-    first = agent_of(calls, tools=[payments.tool], store=store)
-    assert (await first.ask("Pay.")).stop == "waiting"
+    assert (await agent_of(pay(5), tools=[payments.tool], store=store).ask("Pay.")).stop == "waiting"
     there = twin(store)
-    elsewhere = Session.open("ana/one", store=there)
-    await elsewhere.aio.calls.decide("c1", verdict)
+    await Session.open("ana/one", store=there).aio.calls.decide("c1", verdict)
     assert payments.paid == []
     later = agent_of("Done.", tools=[payments.tool], store=twin(there))
-    assert [one.call_id for one in later.waiting()] == [one.call_id for one in calls[1:]]
-    assert await went_on(later, how) == "Done."
-    assert {one.call_id: one.text for one in results(later)}["c1"] == told and payments.paid == (
-        [5] if verdict is True else []
-    )
+    assert later.waiting() == ()
+    given: dict[str, Any] = {"resume": (), "decide": ({},), "ask": ("Any news?",)}
+    assert str(await getattr(later, how)(*given[how])) == "Done."
+    assert results(later)[0].text == told and payments.paid == ([5] if verdict is True else [])
     assert_whole(later)
 
 

@@ -1,7 +1,6 @@
 """Answering again: the last answer is hidden, an edited question is answered, and no tool runs twice."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -10,10 +9,6 @@ from quire.agent.builtin import ask_user
 from quire.errors import CallPending, InvalidValue, ModelFailed, TurnBusy
 from quire.stores import MemoryStore
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
-
-
-def is_large(given: Any) -> bool:
-    return bool(given["amount"] > 100)
 
 
 async def test_regenerating_hides_the_answer_and_repeats_no_tool() -> None:
@@ -79,7 +74,7 @@ async def test_a_question_is_not_edited_while_it_is_answered() -> None:
 
 async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -> None:
     store = MemoryStore()
-    payments, gate = Payments(approve=is_large), Gate()
+    payments, gate = Payments(approve=lambda given: given["amount"] > 100), Gate()
     tools = [payments.tool, gate.tool, ask_user]
     calls = [call("pay", '{"amount": 500}', "c1"), call("pay", '{"amount": 5}', "c2")]
     calls.append(call("ask_user", '{"question": "Sure?"}', "c3"))
