@@ -1,12 +1,14 @@
 """Agents for tests: scripted models, tools that can be watched, and checks of what is recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import Agent, tool
 from quire.models import Scripted
+from quire.node import Node
 from quire.providers import PROVIDERS, Rendered
 from quire.stores import MemoryStore, Store
 
@@ -22,6 +24,13 @@ def agent_of(
     """An agent whose model gives these replies."""
     session = Session.open("ana/one", store=store or MemoryStore(), hooks=hooks)
     return Agent(session, model=Scripted(replies), tools=tools, instructions="Be brief.", **options)
+
+
+def node_of(replies: Any, *tools: Any, **options: Any) -> Node:
+    """A node with one agent, whose model gives these replies in each conversation."""
+    node = Node(**options)
+    node.add("clerk", lambda session: Agent(session, model=Scripted(replies), tools=tools))
+    return node
 
 
 def results(agent: Agent) -> list[ToolResult]:
@@ -48,6 +57,25 @@ def assert_whole(agent: Agent) -> None:
         assert provider.check(payload) == []
 
 
+LOOK: dict[str, Any] = {
+    "type": "function",
+    "name": "look",
+    "description": "Look at the caller's screen.",
+    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+}
+"""A tool that the caller runs."""
+
+
+@tool
+async def look() -> str:
+    return "seen"
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    return a + b
+
+
 class Gate:
     """A tool that says when it has begun, and waits until it may go on."""
 
@@ -58,7 +86,6 @@ class Gate:
         self.tool = tool(name=name, **options)(self._wait)
 
     async def _wait(self) -> str:
-        """Wait at a gate."""
         self.ran += 1
         self.begun.set()
         await self.go.wait()
@@ -73,14 +100,14 @@ class Payments:
         self.tool = tool(name=name, **options)(self._pay)
 
     async def _pay(self, amount: int = 1) -> str:
-        """Pay."""
         self.paid.append(amount)
         return f"paid {amount}"
 
 
-def run(work: Callable[[], Any]) -> None:
-    """Run an async test."""
-    asyncio.run(work())
+def in_thread(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """The result of a coroutine on an event loop of another thread, as of another process."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(lambda: asyncio.run(work())).result()
 
 
 async def soon(work: Awaitable[Any]) -> Any:

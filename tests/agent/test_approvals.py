@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quire import Message, Session, ToolCall
 from quire.agent import Agent, Limits, tool
 from quire.agent.builtin import ask_user
-from quire.errors import Conflict, Forgotten, InvalidValue, QuireError, UnknownId
+from quire.errors import Conflict, Forgotten, InvalidValue, UnknownId
 from quire.models import Scripted
 from quire.session import Adding, Built, Calling, Hook
 from quire.stores import MemoryStore
@@ -18,10 +18,6 @@ from tests.session.opened import called
 from tests.stores.keeping import stored_bodies, twin
 
 ASK = call("ask_user", '{"question": "Which colour?"}')
-
-
-def is_large(given: Any) -> bool:
-    return bool(given["amount"] > 100)
 
 
 def never(_: ToolCall) -> bool:
@@ -42,7 +38,7 @@ def pay(amount: int, call_id: str = "c1") -> ToolCall:
     ],
 )
 async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: list[int]) -> None:
-    payments = Payments(approve=is_large)
+    payments = Payments(approve=lambda given: given["amount"] > 100)
     agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool])
     assert (await agent.ask("Pay.")).stop == "waiting" and payments.paid == [50]
     assert (await agent.decide({"c1": verdict})).text == "Done." and payments.paid == [50, *paid]
@@ -55,28 +51,6 @@ async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: l
 async def test_nobody_is_asked_about_arguments_that_do_not_fit(made: ToolCall, approver: Any) -> None:
     agent = agent_of(made, "Oh.", tools=[Payments(approve=True).tool, ask_user], approver=approver)
     assert (await agent.ask("Pay.")).text == "Oh." and "was not run" in results(agent)[0].text
-
-
-WRONG: list[tuple[Any, str, str]] = [
-    ({"c9": True}, "UnknownId", "'c9'"),
-    ({"c1": None}, "WrongType", "not NoneType"),
-    ({"c2": True}, "InvalidValue", "`ask` answers it"),
-    ({"c3": True}, "InvalidValue", "does not have"),
-    ({"c1": True, "c9": True}, "UnknownId", "'c9'"),
-]
-
-
-async def test_a_wrong_decision_is_an_error_and_changes_nothing() -> None:
-    payments = Payments(approve=True)
-    agent = agent_of(tools=[payments.tool, ask_user])
-    asked = call("ask_user", '{"question": "?"}', "c2")
-    agent.session.append(Message("user", "go"), pay(5), asked, call("another", "{}", "c3"))
-    version = agent.session.version
-    for decisions, error, words in WRONG:
-        with pytest.raises(QuireError, match=words) as caught:
-            await agent.decide(decisions)
-        assert type(caught.value).__name__ == error
-        assert agent.session.version == version and payments.paid == []
 
 
 async def test_a_call_is_decided_once_by_one_of_its_ids() -> None:
@@ -119,13 +93,6 @@ async def test_a_call_that_waits_when_another_agent_speaks_is_run_by_the_agent_t
 # Decisions elsewhere
 
 
-async def went_on(agent: Agent, how: str) -> str:
-    """The reply of another process: it has the conversation, and was told nothing else."""
-    if how == "ask":
-        return (await agent.ask("Any news?")).text
-    return (await (agent.resume() if how == "resume" else agent.decide({"c2": False}))).text
-
-
 @pytest.mark.parametrize("how", ["resume", "decide", "ask"])
 @pytest.mark.parametrize(
     ("verdict", "told"),
@@ -135,19 +102,15 @@ async def test_a_decision_on_the_record_is_acted_on_by_the_next_turn(
     verdict: bool | str, told: str, how: str
 ) -> None:
     store, payments = MemoryStore(), Payments(approve=True)
-    calls = [pay(5), pay(6, "c2")] if how == "decide" else [pay(5)]
-    first = agent_of(calls, tools=[payments.tool], store=store)
-    assert (await first.ask("Pay.")).stop == "waiting"
+    assert (await agent_of(pay(5), tools=[payments.tool], store=store).ask("Pay.")).stop == "waiting"
     there = twin(store)
-    elsewhere = Session.open("ana/one", store=there)
-    await elsewhere.aio.calls.decide("c1", verdict)
+    await Session.open("ana/one", store=there).aio.calls.decide("c1", verdict)
     assert payments.paid == []
     later = agent_of("Done.", tools=[payments.tool], store=twin(there))
-    assert [one.call_id for one in later.waiting()] == [one.call_id for one in calls[1:]]
-    assert await went_on(later, how) == "Done."
-    assert {one.call_id: one.text for one in results(later)}["c1"] == told and payments.paid == (
-        [5] if verdict is True else []
-    )
+    assert later.waiting() == ()
+    given: dict[str, Any] = {"resume": (), "decide": ({},), "ask": ("Any news?",)}
+    assert str(await getattr(later, how)(*given[how])) == "Done."
+    assert results(later)[0].text == told and payments.paid == ([5] if verdict is True else [])
     assert_whole(later)
 
 
@@ -258,7 +221,6 @@ async def test_what_is_forgotten_before_a_request_is_sent_is_not_in_it() -> None
 
     @tool
     async def look() -> str:
-        """Look."""
         return "seen"
 
     async def forgets(_: Any) -> None:

@@ -6,20 +6,14 @@ from typing import Any
 
 import pytest
 
-from quire import Message, Session, ToolCall, ToolResult
-from quire.agent import Agent, TurnEnded, tool
+from quire import Session, ToolCall, ToolResult
+from quire.agent import Agent
+from quire.agent.builtin import ask_user
 from quire.errors import InvalidValue, QuireError
 from quire.models import Scripted
 from quire.stores import MemoryStore
-from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results, said
+from tests.agent.answering import LOOK, Payments, agent_of, assert_whole, call, requests, results, said
 from tests.stores.keeping import twin
-
-LOOK: dict[str, Any] = {
-    "type": "function",
-    "name": "look",
-    "description": "Look at the caller's screen.",
-    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
-}
 
 
 def look(call_id: str = "l1") -> Any:
@@ -30,17 +24,12 @@ def seen(call_id: str = "l1", content: str = "It is open.") -> ToolResult:
     return ToolResult(call_id, "look", content)
 
 
-@pytest.mark.parametrize("is_agents", [True, False])
-async def test_a_call_waits_for_the_result_of_the_caller(is_agents: bool) -> None:
-    own, asked = ([LOOK], []) if is_agents else ([], [LOOK])
-    agent = agent_of(look(), "Close it.", tools=own)
-    reply = await agent.ask("Is the door open?", tools=asked)
-    assert reply.stop == "waiting" and [one.call_id for one in reply.waiting] == ["l1"]
-    assert "look" in str(requests(agent)[0].payload["tools"])
+async def test_a_definition_of_the_agent_is_offered_with_every_question() -> None:
+    agent = agent_of(look(), "Close it.", tools=[LOOK])
+    assert (await agent.ask("Is the door open?")).stop == "waiting"
     assert [one.call_id for one in agent.waiting()] == ["l1"]
-    reply = await agent.decide({"l1": seen()}, tools=asked)
-    assert reply.text == "Close it." and [one.text for one in results(agent)] == ["It is open."]
-    assert agent.waiting() == ()
+    assert (await agent.decide({"l1": seen()})).text == "Close it."
+    assert all("look" in str(one.payload["tools"]) for one in requests(agent)) and agent.waiting() == ()
     assert_whole(agent)
 
 
@@ -84,24 +73,29 @@ async def test_no_approver_is_asked_about_the_calls_of_the_caller() -> None:
 
 WRONG: list[tuple[Any, str, str]] = [
     ({"l9": seen("l9")}, "UnknownId", "'l9'"),
+    ({"p1": True, "p9": True}, "UnknownId", "'p9'"),
+    ({"p1": None}, "WrongType", "not NoneType"),
+    ({"a1": True}, "InvalidValue", "`ask` answers it"),
+    ({"c1": True}, "InvalidValue", "does not have"),
     ({"l1": True}, "InvalidValue", "the caller runs"),
     ({"l1": seen("l2")}, "InvalidValue", "of another call"),
     ({"l1": ToolResult("l1", "other", "!")}, "InvalidValue", "of another call"),
     ({"p1": ToolResult("p1", "pay", "paid 9")}, "InvalidValue", "the agent runs"),
-    ({"l1": seen(), "l9": seen("l9")}, "UnknownId", "'l9'"),
     ({"l1": {"content": "open"}}, "WrongType", "not dict"),
 ]
 
 
-async def test_a_result_that_no_call_waits_for_is_an_error_and_changes_nothing() -> None:
-    payments = Payments(approve=True)
-    agent = agent_of([look(), call("pay", call_id="p1")], tools=[payments.tool])
+async def test_a_decision_that_no_call_waits_for_is_an_error_and_changes_nothing() -> None:
+    payments, question = Payments(approve=True), call("ask_user", '{"question": "?"}', "a1")
+    agent = agent_of([look(), call("pay", call_id="p1"), question], tools=[payments.tool, ask_user])
     await agent.ask("Look and pay.", tools=[LOOK])
+    agent.session.append(call("another", call_id="c1"))
     version = agent.session.version
     for decisions, error, words in WRONG:
         with pytest.raises(QuireError, match=words) as caught:
             await agent.decide(decisions)
-        assert type(caught.value).__name__ == error and agent.session.version == version
+        assert type(caught.value).__name__ == error
+        assert agent.session.version == version and payments.paid == []
 
 
 async def test_the_tools_of_a_question_are_read_beside_the_event_loop() -> None:
@@ -174,22 +168,10 @@ async def test_an_agent_that_is_handed_the_conversation_has_the_tools_of_the_que
     assert reply.text == "It is paid." and reply.agent == "bills"
 
 
-async def test_streams_end_with_the_calls_that_wait() -> None:
-    agent = agent_of(look(), "Close it.")
-    *_, last = [delta async for delta in agent.stream("Look.", tools=[LOOK])]
-    assert isinstance(last, TurnEnded) and last.reply.waiting[0].call_id == "l1"
-    *_, last = [delta async for delta in agent.decide_stream({"l1": seen()})]
-    assert isinstance(last, TurnEnded) and last.reply.text == "Close it."
-
-
 async def test_a_question_of_a_tool_is_answered_while_the_caller_runs_a_call() -> None:
-    @tool(asks_person=True)
-    def ask(question: str) -> str:
-        """Ask."""
-        return question
-
-    agent = agent_of([call("ask", '{"question": "Which?"}', "a1"), look()], "Fine.", tools=[ask])
+    question = call("ask_user", '{"question": "Which?"}', "a1")
+    agent = agent_of([question, look()], "Fine.", tools=[ask_user])
     await agent.ask("Look.", tools=[LOOK])
     assert [one.call_id for one in (await agent.ask("The left one.")).waiting] == ["l1"]
     assert (await agent.decide({"l1": seen()})).text == "Fine."
-    assert [item.text for item in agent.session.view() if isinstance(item, Message)] == ["Look.", "Fine."]
+    assert said(agent) == ["Look.", "Fine."]

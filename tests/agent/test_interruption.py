@@ -1,25 +1,29 @@
 """Interruption and cancellation: one turn at a time, and a history that every provider accepts."""
 
 import asyncio
-import threading
 from typing import Any, Literal
 
 import pytest
 
 from quire import Message, ToolResult
-from quire.agent import Agent, tool
+from quire.agent import tool
 from quire.errors import TurnBusy
 from quire.session import Added, Adding, Building, Built, Called, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Gate, agent_of, assert_whole, call, results, said, soon
+from tests.agent.answering import (
+    Gate,
+    Payments,
+    agent_of,
+    assert_whole,
+    call,
+    in_thread,
+    look,
+    results,
+    said,
+    soon,
+)
 
 How = Literal["message", "cancel"]
-
-
-@tool
-async def look() -> str:
-    """Look."""
-    return "seen"
 
 
 async def test_a_message_interrupts_a_turn_of_any_agent_of_the_conversation() -> None:
@@ -52,43 +56,23 @@ async def test_what_came_of_an_answer_that_is_broken_off_is_recorded(how: str) -
     assert_whole(agent)
 
 
-class Paying:
-    """Calls that pay, of which one may hang; `paid` are those whose tool has ended."""
-
-    def __init__(self, *, hangs: bool = False) -> None:
-        self.paid: set[int] = set()
-        self._hangs = hangs
-        self.calls = [call("pay", f'{{"number": {n}}}', f"c{n}") for n in range(3)]
-        self.tool = tool(name="pay")(self._pay)
-
-    async def _pay(self, number: int) -> str:
-        """Pay."""
-        if number == 0 and self._hangs:
-            await asyncio.Event().wait()
-        await asyncio.sleep(0)
-        self.paid.add(number)
-        return "PAID"
-
-    def check(self, agent: Agent, ended: set[int]) -> None:
-        """What had ended has its own result."""
-        told = {result.call_id: result.content for result in results(agent)}
-        assert {told[f"c{number}"] for number in ended} <= {"PAID"}
-        assert_whole(agent)
-
-
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("how", ["message", "cancel"])
 def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
+    async def pause(_: Any) -> None:
+        await asyncio.sleep(0)
+
     async def talk(steps: int) -> bool:
-        paying = Paying(hangs=hangs)
-        agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool])
+        payments, gate, hooks = Payments(), Gate(), [Hook(pause, (Calling, Called, Adding, Added))]
+        calls = [call("pay", f'{{"amount": {n}}}', f"c{n}") for n in range(3)] + [call("gate")] * hangs
+        agent = agent_of(calls, "Paid.", "Second.", tools=[payments.tool, gate.tool], hooks=hooks)
         asking = asyncio.ensure_future(agent.ask("first"))
         for _ in range(steps):
             await asyncio.sleep(0)
         if asking.done() or (hangs and steps > 40):
             asking.cancel()
             return False
-        ended = set(paying.paid)
+        paid = list(payments.paid)
         if how == "message":
             replies = await asyncio.gather(agent.ask("second"), asking)
             assert {reply.stop for reply in replies} <= {"interrupted", "done"}
@@ -98,43 +82,15 @@ def test_a_turn_may_be_broken_off_at_any_step(how: How, hangs: bool) -> None:
                 asking.cancel()
                 await asyncio.sleep(0)
             await asyncio.gather(asking, return_exceptions=True)
-        paying.check(agent, ended)
+        told = {result.call_id: result.text for result in results(agent)}
+        assert [told[f"c{amount}"] for amount in paid] == [f"paid {amount}" for amount in paid]
+        assert_whole(agent)
         return True
 
     steps = 0
     while asyncio.run(talk(steps)):
         steps += 1
     assert steps > 5
-
-
-@pytest.mark.parametrize(
-    ("how", "event"), [("message", Called), ("message", Adding), ("cancel", Called), ("cancel", Added)]
-)
-async def test_a_result_is_recorded_though_the_turn_is_broken_off_while_a_hook_hears_of_it(
-    how: How, event: type
-) -> None:
-    reached, go = asyncio.Event(), asyncio.Event()
-
-    async def audit(event: Any) -> None:
-        if isinstance(event, Called) or any(isinstance(item, ToolResult) for item in event.items):
-            reached.set()
-            await go.wait()
-
-    paying = Paying()
-    agent = agent_of(paying.calls, "Paid.", "Second.", tools=[paying.tool], hooks=[Hook(audit, (event,))])
-    asking = asyncio.ensure_future(agent.ask("first"))
-    await reached.wait()
-    others: list[Any] = []
-    if how == "cancel":
-        asking.cancel()
-    else:
-        others.append(asyncio.ensure_future(agent.ask("second")))
-    await asyncio.sleep(0.01)
-    ended = set(paying.paid)
-    go.set()
-    await asyncio.gather(asking, *others, return_exceptions=True)
-    assert asking.cancelled() if how == "cancel" else asking.result().stop == "interrupted"
-    paying.check(agent, ended)
 
 
 EVENTS = [(Calling, None), (Called, None), (Adding, ToolResult), (Added, ToolResult), (Adding, Message)]
@@ -157,7 +113,6 @@ async def test_a_hook_interrupts_the_turn_that_waits_for_it(event: type, of: typ
 async def test_a_tool_that_interrupts_its_own_turn_still_gives_its_result(is_elsewhere: bool) -> None:
     @tool
     async def stop() -> str:
-        """Stop."""
         if is_elsewhere:
             await asyncio.to_thread(lambda: asyncio.run(agent.interrupt()))
         else:
@@ -169,23 +124,13 @@ async def test_a_tool_that_interrupts_its_own_turn_still_gives_its_result(is_els
     assert_whole(agent)
 
 
-def test_a_turn_is_interrupted_from_another_event_loop() -> None:
-    store, begun, stops = MemoryStore(), threading.Event(), list[str]()
-
-    async def first() -> None:
-        gate = Gate()
-        asking = asyncio.create_task(agent_of(call("gate"), tools=[gate.tool], store=store).ask("first"))
-        await gate.begun.wait()
-        begun.set()
-        stops.append((await asking).stop)
-
-    thread = threading.Thread(target=lambda: asyncio.run(first()))
-    thread.start()
-    assert begun.wait(60)
+async def test_a_turn_is_interrupted_from_another_event_loop() -> None:
+    gate, store = Gate(), MemoryStore()
+    asking = asyncio.create_task(agent_of(call("gate"), tools=[gate.tool], store=store).ask("first"))
+    await gate.begun.wait()
     other = agent_of("Here.", tools=[Gate().tool], store=store)
-    assert asyncio.run(other.ask("second")).text == "Here."
-    thread.join(60)
-    assert stops == ["interrupted"]
+    reply = await asyncio.to_thread(in_thread, lambda: other.ask("second"))
+    assert reply.text == "Here." and (await asking).stop == "interrupted"
     assert_whole(other)
 
 

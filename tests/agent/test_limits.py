@@ -14,18 +14,12 @@ from quire.models import Scripted
 from quire.providers import Parsed
 from quire.stores import MemoryStore
 from quire.tokens import Prices, Usage
-from tests.agent.answering import call, results
+from tests.agent.answering import call, look, results
 
 USED = Usage(input=100, output=10_000)
 NAME = "gpt-5.6"
 TASK = call("delegate", '{"to": "worker", "task": "Look."}')
 TASKS = call("delegate_in_parallel", '{"role": "worker", "tasks": ["1", "2", "3"]}')
-
-
-@tool
-async def look() -> str:
-    """Look."""
-    return "seen"
 
 
 def priced(*replies: str | ToolCall, name: str = NAME) -> Scripted:
@@ -68,12 +62,10 @@ async def test_an_agent_that_a_tool_asks_is_counted_however_it_is_asked() -> Non
 
     @tool
     async def streamed() -> str:
-        """Stream from another."""
         return str([delta async for delta in inner.stream("x")])
 
     @tool
     def in_a_thread() -> str:
-        """Ask another from a thread."""
         return str(Agent(instructions="Within.", model=priced("x")).ask_sync("x"))
 
     for one in (streamed, in_a_thread):
@@ -85,7 +77,6 @@ async def test_a_turn_that_a_tool_left_for_later_is_not_limited_by_it() -> None:
 
     @tool
     async def remember() -> str:
-        """Leave something for later."""
         contexts.append(contextvars.copy_context())
         return "remembered"
 

@@ -1,20 +1,14 @@
 """Answering again: the last answer is hidden, an edited question is answered, and no tool runs twice."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from quire import Session
 from quire.agent import TurnEnded
 from quire.agent.builtin import ask_user
 from quire.errors import CallPending, InvalidValue, ModelFailed, TurnBusy
 from quire.stores import MemoryStore
 from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
-
-
-def is_large(given: Any) -> bool:
-    return bool(given["amount"] > 100)
 
 
 async def test_regenerating_hides_the_answer_and_repeats_no_tool() -> None:
@@ -28,12 +22,6 @@ async def test_regenerating_hides_the_answer_and_repeats_no_tool() -> None:
     assert "Paid." not in sent and "paid 1" in sent
     assert any(getattr(item, "content", "") == "Paid." for item in agent.session.view().recorded())
     assert_whole(agent)
-
-
-def test_regenerating_without_an_event_loop() -> None:
-    agent = agent_of("One.", "Two.")
-    agent.ask_sync("Hello?")
-    assert agent.regenerate_sync().text == "Two." and said(agent) == ["Hello?", "Two."]
 
 
 async def test_regenerating_again_after_a_failure_and_as_a_stream() -> None:
@@ -86,7 +74,7 @@ async def test_a_question_is_not_edited_while_it_is_answered() -> None:
 
 async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -> None:
     store = MemoryStore()
-    payments, gate = Payments(approve=is_large), Gate()
+    payments, gate = Payments(approve=lambda given: given["amount"] > 100), Gate()
     tools = [payments.tool, gate.tool, ask_user]
     calls = [call("pay", '{"amount": 500}', "c1"), call("pay", '{"amount": 5}', "c2")]
     calls.append(call("ask_user", '{"question": "Sure?"}', "c3"))
@@ -103,16 +91,3 @@ async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -
     assert [one.call_id for one in again.waiting()] == ["c3"], "nor does one that may have run"
     await again.ask("Yes.")
     assert again.waiting() == () and payments.paid == [5]
-
-
-async def test_calls_that_wait_are_those_that_were_not_decided() -> None:
-    store, payments = MemoryStore(), Payments(approve=True)
-    calls = [call("pay", '{"amount": 500}', "c1"), call("ask_user", '{"question": "Sure?"}', "c3")]
-    agent = agent_of(calls, tools=[payments.tool, ask_user], store=store)
-    await agent.ask("Pay.")
-    again = agent_of("Done.", tools=[payments.tool, ask_user], store=store)
-    await again.decide({"c1": False})
-    assert [one.call_id for one in agent.waiting()] == ["c3"]
-    await again.ask("Yes.")
-    assert agent.waiting() == () and payments.paid == []
-    assert Session.open("ana/one", store=store).calls.list_open() == []

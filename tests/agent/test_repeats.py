@@ -40,25 +40,20 @@ def _none_sent() -> None:
 
 @tool
 def send_mail(to: str) -> dict[str, str]:
-    """Send a mail."""
     SENT.append(to)
     return {"sent": f"m_{len(SENT)}"}
 
 
 @tool(name="send_mail")
 def long_mail(to: str) -> str:
-    """Send a mail."""
     return "sent " * 400
 
 
 def test_a_repeated_call_runs_and_its_result_says_what_came_of_the_earlier_one() -> None:
     ran, (first, again) = asked_twice(send_mail)
     assert ran == 2 and TOLD not in first.text and first.id in again.extras["quire.of"]
-    assert (
-        again.parts[0] == '{"sent": "m_2"}'
-        and TOLD in str(again.parts[1])
-        and '{"sent": "m_1"}' in again.text
-    )
+    assert again.parts[0] == '{"sent": "m_2"}' and TOLD in str(again.parts[1])
+    assert '{"sent": "m_1"}' in again.text
 
 
 def test_a_call_that_the_model_sees_or_with_other_arguments_is_no_repeat() -> None:
@@ -95,17 +90,12 @@ def test_what_is_not_done_again_says_so_once_and_the_line_is_not_copied() -> Non
 
 def test_a_call_whose_result_was_cleared_is_a_repeat_and_the_stub_does_not_ask_for_it() -> None:
     session = Session.open("ana/mail", store=MemoryStore())
-    call = '{"to": "ana"}'
-    steps: list[str | ToolCall] = [
-        ToolCall("c1", "send_mail", call),
-        "Sent.",
-        ToolCall("c2", "send_mail", call),
-    ]
-    agent = Agent(session, model=Scripted([*steps, "Sent."]), tools=[long_mail])
+    first, again = (ToolCall(call_id, "send_mail", '{"to": "ana"}') for call_id in ("c1", "c2"))
+    agent = Agent(session, model=Scripted([first, "Sent.", again, "Sent."]), tools=[long_mail])
     agent.ask_sync("Mail Ana.")
     assert session.compaction.run(by=ClearToolResults(keep=0, at_least=1))
     (stub,) = [item.text for item in session.view() if isinstance(item, ToolResult)]
     assert "done" in stub and stub != CLEARED
     agent.ask_sync("Mail Ana.")
-    again = session.view().recorded()[-2]
-    assert isinstance(again, ToolResult) and TOLD in again.text and "…" in again.text
+    result = session.view().recorded()[-2]
+    assert isinstance(result, ToolResult) and TOLD in result.text and "…" in result.text

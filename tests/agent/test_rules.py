@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from quire import Agent, Budget, Message, Session, Template
+from quire import Agent, Message, Session
 from quire.compactors import Compactor, Summarize, TruncateOldest
 from quire.context import Context
-from quire.memory import Wishes
+from quire.memory.wish import wishes_in
 from quire.models import Scripted
-from quire.sections import History
 from quire.stores import MemoryStore
 
 _SAID = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
@@ -35,10 +34,6 @@ def held(role: str, rule: str, around: str, compactor: Compactor) -> tuple[Sessi
     return session, agent.preview_sync()
 
 
-def test_there_are_fifty() -> None:
-    assert len(CONVERSATIONS) == 50
-
-
 @pytest.mark.parametrize("compactor", [FORGETFUL, TruncateOldest(unit="messages", floor=4, ceiling=8)])
 def test_no_rule_is_lost_under_a_summariser_that_drops_them_all(compactor: Compactor) -> None:
     lost = list[str]()
@@ -51,45 +46,9 @@ def test_no_rule_is_lost_under_a_summariser_that_drops_them_all(compactor: Compa
     assert lost == []
 
 
-def opened(turns: int, rule: str = "Don't touch the blue pen.") -> Session:
-    session = Session.open("ana/pens", store=MemoryStore())
-    session.append(Message("user", f"{rule} Can you help?", id="rule"))
-    for number in range(turns):
-        session.assistant("It is blue.")
-        session.user(f"And what about pen {number}? {'Tell me all. ' * 20}")
-    return session
-
-
-TEMPLATE = Template(Wishes(scope=False), History(), budget=Budget(window=1_000), model="gpt-5.6")
-
-
-def shown(session: Session) -> str:
-    return "\n".join(getattr(item, "text", "") for item in session.build(TEMPLATE).items)
-
-
-def test_a_cut_loses_none_and_nothing_is_added_while_all_is_shown() -> None:
-    context = opened(2).build(TEMPLATE)
-    assert context.tokens["wishes"] == 0 and context.items[0].id == "rule"
-    long = opened(40)
-    context = long.build(TEMPLATE)
-    assert context.explain("rule").fate == "left out" and "| Don't touch the blue pen." in shown(long)
-    assert "Can you help" not in shown(long) and context.receipt.tokens <= 1_000
-
-
-def test_what_a_person_took_back_or_forgot_is_shown_no_more() -> None:
-    session = opened(40)
-    shown(session)
-    session.hide("rule")
-    assert "blue pen" not in shown(session)
-    other = opened(40)
-    shown(other)
-    other.forget("rule")
-    assert "blue pen" not in shown(other)
-
-
 @pytest.mark.parametrize(
     "said",
     ["Don't worry about it.", "Never mind!", "No problem.", "Can you not?", "> never do this", "Do it."],
 )
 def test_what_forbids_nothing_is_no_rule(said: str) -> None:
-    assert said not in shown(opened(40, said))
+    assert not any(wishes_in(said))

@@ -65,9 +65,8 @@ def test_a_model_finds_a_tool_and_calls_it() -> None:
     agent = agent_of(Session.open(store=MemoryStore()), replies)
     assert "repair_violin" not in shown(agent) and "find_tools" in shown(agent)
     reply = agent.ask_sync("Book a train to the harbour.")
-    assert str(reply) == "It sounds again." and not any(
-        getattr(one, "is_error", False) for one in reply.items
-    )
+    assert str(reply) == "It sounds again."
+    assert not any(one.is_error for one in reply.items if isinstance(one, ToolResult))
     assert {"repair_violin", "book_train", "find_tools"} <= set(shown(agent))  # found, and asked for at first
     (catalogue,) = (text for text in map(text_in, agent.preview_sync().items) if "- book_train" in text)
     assert all(f"- {name}" in catalogue for name in NAMES)
@@ -87,7 +86,6 @@ def test_where_all_definitions_fit_there_is_nothing_to_search() -> None:
 
 @tool
 def ring() -> str:
-    """Ring the bell."""
     return "ding"
 
 
@@ -161,12 +159,8 @@ def test_the_catalogue_stands_behind_the_instructions() -> None:
     template = Template(Instructions("Be brief."), History(), budget=Budget(window=8_000))
     agent = Agent(model=Scripted(["Yes."]), template=template, tools=[boxed()])
     agent.ask_sync("Hello.")
-    instructions, catalogue, hello, _ = agent.preview_sync().items
-    assert [text_in(one)[:9] for one in (instructions, catalogue, hello)] == [
-        "Be brief.",
-        "These too",
-        "Hello.",
-    ]
+    instructions, catalogue, *_ = map(text_in, agent.preview_sync().items)
+    assert instructions == "Be brief." and "- book_train" in catalogue
 
 
 def test_mistakes_are_named() -> None:

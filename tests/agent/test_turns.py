@@ -14,24 +14,16 @@ from quire.items import Image
 from quire.models import Scripted
 from quire.session import Called, Calling, Hook, Replied, Replying, Requested, Requesting
 from quire.stores import MemoryStore
-from tests.agent.answering import agent_of, assert_whole, call, requests, results, said
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from tests.agent.answering import add, agent_of, assert_whole, call, requests, results, said
 
 
 @tool
 async def fail() -> str:
-    """Fail."""
     raise LookupError("no such page")
 
 
 @tool(timeout=0.05)
 async def hang() -> str:
-    """Never end."""
     await asyncio.Event().wait()
     return ""
 
@@ -85,15 +77,6 @@ async def test_a_slow_reader_is_waited_for() -> None:
     assert [delta async for delta in stream][-1].reply.stop == "done"  # type: ignore[union-attr]
 
 
-async def test_preview_shows_the_next_context_and_records_nothing() -> None:
-    agent = agent_of("Fine.", "Never.")
-    await agent.ask("How are you?")
-    version = agent.session.version
-    context = await agent.preview()
-    assert agent.session.version == version and "How are you?" in str(context.render("openai").payload)
-    assert len(requests(agent)) == 1
-
-
 async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
     agent = agent_of(call("add", '{"a": 1, "b": 2}'), ModelFailed("down"), "Three.", tools=[add])
     with pytest.raises(ModelFailed) as caught:
@@ -106,26 +89,18 @@ async def test_a_failed_turn_keeps_the_question_and_can_be_resumed() -> None:
     assert deltas[0] == TextDelta("Three.") and isinstance(deltas[-1], TurnEnded)
 
 
-async def test_hooks_hear_of_calls_and_may_refuse_them() -> None:
-    heard: list[Any] = []
-
-    def before(event: Calling) -> None:
-        heard.append((event.name, "before"))
+async def test_a_call_that_a_hook_refuses_is_not_run() -> None:
+    def refuse(event: Calling) -> None:
         if event.name == "fail":
             raise PermissionError("secret")
 
-    def after(event: Called) -> None:
-        heard.append((event.name, event.fault))
-
-    hooks = [Hook(before, (Calling,)), Hook(after, (Called,))]
-    calls = [call("add", '{"a": 1, "b": 2}', "c1"), call("fail", "{}", "c2")]
-    agent = agent_of(calls, "Done.", tools=[add, fail], hooks=hooks)
+    heard: list[Called] = []
+    hooks = [Hook(refuse, (Calling,)), Hook(heard.append, (Called,))]
+    agent = agent_of([call("add", '{"a": 1, "b": 2}'), call("fail")], "Done.", tools=[add, fail], hooks=hooks)
     await agent.ask("go")
-    assert sorted(heard, key=str) == [("add", "before"), ("add", None), ("fail", "before")]
-    assert {one.call_id: one.text for one in results(agent)} == {
-        "c1": "3",
-        "c2": "This was not run: a hook refused it: PermissionError.",
-    }
+    told = {one.name: one.text for one in results(agent)}
+    assert told == {"add": "3", "fail": "This was not run: a hook refused it: PermissionError."}
+    assert [event.name for event in heard] == ["add"]
 
 
 async def test_hooks_hear_of_turns_and_requests_and_may_refuse_them() -> None:
@@ -157,7 +132,6 @@ async def test_a_turn_or_a_request_that_a_hook_refuses_is_not_begun(event: type,
 def test_plain_verbs_work_without_and_within_a_loop() -> None:
     @tool(approve=True)
     async def pay() -> str:
-        """Pay."""
         return "paid"
 
     agent = agent_of(call("pay"), "Paid.", "Hello.", tools=[pay])
@@ -171,16 +145,6 @@ def test_plain_verbs_work_without_and_within_a_loop() -> None:
     assert "Paid." in str(agent.preview_sync().render("openai").payload)
 
 
-def test_a_plain_verb_in_a_tool_of_a_plain_verb_is_an_error_and_no_deadlock() -> None:
-    @tool
-    async def nested() -> str:
-        """Ask within."""
-        return str(agent_of("x").ask_sync("hi"))
-
-    agent = agent_of(call("nested"), "Ended.", tools=[nested])
-    assert str(agent.ask_sync("go")) == "Ended." and "_sync" in results(agent)[0].text
-
-
 async def test_a_question_may_have_parts_and_agents_of_instructions_share_nothing() -> None:
     one, other = (Agent(instructions="Be brief.", model=Scripted(["Seen."])) for _ in range(2))
     picture = Image(media_type="image/png", data=b"\x89PNG")
@@ -188,14 +152,19 @@ async def test_a_question_may_have_parts_and_agents_of_instructions_share_nothin
     assert len(other.session.view()) == 0
 
 
-async def test_a_conversation_cannot_be_asked_from_its_own_turn() -> None:
+def test_a_tool_that_asks_its_own_conversation_or_plainly_gets_an_error_and_waits_for_nobody() -> None:
     store = MemoryStore()
 
     @tool
     async def nested() -> str:
-        """Ask the same conversation."""
         return str(await agent_of("x", store=store).ask("hm"))
 
-    agent = agent_of(call("nested"), "Oh.", tools=[nested], store=store)
-    assert (await agent.ask("go")).text == "Oh." and said(agent) == ["go", "Oh."]
-    assert "InvalidValue: a tool or hook cannot ask" in results(agent)[0].text
+    @tool
+    async def plain() -> str:
+        """Ask another without awaiting it."""
+        return str(agent_of("x").ask_sync("hi"))
+
+    agent = agent_of([call("nested"), call("plain")], "Oh.", tools=[nested, plain], store=store)
+    assert str(agent.ask_sync("go")) == "Oh." and said(agent) == ["go", "Oh."]
+    first, second = results(agent)
+    assert "InvalidValue: a tool or hook cannot ask" in first.text and "_sync" in second.text

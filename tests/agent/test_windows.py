@@ -52,8 +52,9 @@ def filled(turns: int) -> Session:
     return session
 
 
-@pytest.mark.parametrize("tells", ["nothing", "excess", "window"])
-@pytest.mark.parametrize("rate", [0.7, 1.0, 1.6])
+@pytest.mark.parametrize(
+    ("tells", "rate"), [("nothing", 1.0), ("nothing", 1.6), ("excess", 0.7), ("excess", 1.6), ("window", 1.0)]
+)
 async def test_a_conversation_goes_on_in_a_window_that_was_not_known(tells: str, rate: float) -> None:
     reader = Reader(4_000, tells, rate)
     agent = Agent(filled(100), model=reader.model)
@@ -132,7 +133,6 @@ class Small(Scripted):
 
 @tool
 async def dump(kind: str, size: int) -> str:
-    """Return a long text."""
     return TEXTS[kind] * (size // len(TEXTS[kind]))
 
 
@@ -156,11 +156,8 @@ async def test_outputs_of_one_reply_leave_room_together() -> None:
     assert (await agent.ask("compare them")).text == "Done."
     assert "compare them" in str(model.requests[-1].payload["messages"])
     assert all(one.text.startswith(TEXTS["prose"]) for one in results(agent))  # none had to be moved out
-    whole = Agent(
-        instructions="Help.",
-        model=Scripted([dumping("prose", 40_000), "Done."], name="gpt-5.6"),
-        tools=[dump],
-    )
+    model = Scripted([dumping("prose", 40_000), "Done."], name="gpt-5.6")
+    whole = Agent(instructions="Help.", model=model, tools=[dump])
     await whole.ask("dump it")
     assert len(results(whole)[0].text) > 39_900 and len(whole.session.pool) == 0
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.agent import Agent, TurnEnded, tool
-from tests.agent.answering import assert_whole, results
+from quire.agent import Agent, TurnEnded
+from tests.agent.answering import add, assert_whole, results
 from tests.clients.scenes import Stage, stage
 from tests.clients.speaking import says
-from tests.models.answerers import both_ways, each_wire, in_loop, model_at
+from tests.models.answerers import both_ways, each_wire, model_at
 
 ADD = ("add", {"a": 1, "b": 2})
 
@@ -19,15 +19,8 @@ def server() -> Iterator[Stage]:
         yield open_stage
 
 
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
 @each_wire
 @both_ways
-@in_loop
 async def test_a_call_is_run_and_its_result_sent_back(server: Stage, wire: str, how: str) -> None:
     scene = server.scene(says(wire, "Let me see.", calls=[ADD, ADD]), says(wire, "It is", " three."))
     async with model_at(scene, wire) as model:

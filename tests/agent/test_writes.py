@@ -1,27 +1,38 @@
 """What a turn stores, and when: five appends with a job, and what others see, write and cancel meanwhile."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from contextvars import Context
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
-from quire import Message, Session, ToolCall, ToolResult
-from quire.agent import Agent, Delta, Limits, Reply, TurnEnded, tool
+from quire import Message, Session, ToolCall
+from quire.agent import Agent, Limits, Reply, TurnEnded, tool
 from quire.agent.builtin import Role, delegating_tools
-from quire.errors import InvalidValue, StoreFailed, TurnBusy, TurnLost, UnknownId
-from quire.items import JSON, Item
+from quire.errors import InvalidValue, TurnBusy, TurnLost, UnknownId
+from quire.items import JSON
 from quire.models import Answering, Scripted
 from quire.node import Node
 from quire.providers import Parsed
-from quire.session import Built, Job, Outcome, Replied, Replying, claim_job, hook, parts_of
-from quire.stores import Entry, MemoryStore, Place, SQLiteStore, Store
-from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
-from tests.session.opened import TEMPLATE, answer, watch
+from quire.session import Built, Hook, Job, Outcome, Replied, Replying, claim_job, hook, parts_of
+from quire.stores import MemoryStore, SQLiteStore, Store
+from tests.agent.answering import (
+    Gate,
+    Payments,
+    agent_of,
+    assert_whole,
+    call,
+    in_thread,
+    node_of,
+    requests,
+    results,
+    said,
+)
+from tests.session.opened import TEMPLATE, Died, answer, dies_at, watch
 
 
 def counted(store: Store, *verbs: str) -> list[str]:
@@ -35,15 +46,24 @@ async def outcome_of(node: Node, job: str) -> Outcome:
     return await node.run("clerk", job, scope="ana")
 
 
+def opened(store: Store) -> Session:
+    """The conversation of those jobs."""
+    return Session.open("clerk%2Fana/", store=store)
+
+
+def messages(session: Session) -> list[str]:
+    session.refresh()
+    return [one.text for one in session.view() if isinstance(one, Message)]
+
+
 @pytest.mark.parametrize(("is_streamed", "appends"), [(False, 4), (True, 7)])
 async def test_a_turn_with_a_call_is_four_appends_and_one_read_and_one_append_accepts_it(
     is_streamed: bool, appends: int, tmp_path: Path
 ) -> None:
     accepting, working = (SQLiteStore(tmp_path / "a.db") for _ in range(2))  # as in two processes
-    payments, node = Payments(), Node(store=working)
-    model = Scripted([call("pay"), "Paid.", call("pay", call_id="again"), "Paid."])
-    node.add("clerk", lambda one: Agent(one, model=model, tools=[payments.tool]))
-    elsewhere = Session.open("clerk%2Fana/", store=accepting)
+    payments, elsewhere = Payments(), opened(accepting)
+    replies = [call("pay"), "Paid.", call("pay", call_id="again"), "Paid."]
+    node = node_of(replies, payments.tool, store=working)
     assert elsewhere.place == node.session("clerk", "ana").place
     reads = ("read", "read_at", "version", "versions_of", "open_checkpoint", "read_parts")
     writes, asked = counted(working, "append", "write_checkpoint"), counted(working, *reads)
@@ -135,31 +155,18 @@ async def test_two_tasks_that_answer_side_by_side_have_a_receipt_each() -> None:
     sent = await asyncio.gather(one(1), one(2))
     kept = [str(receipt.payload().payload) for receipt in session.receipts]
     assert sorted(kept) == sorted(sent) and len(set(kept)) == 2
-    rendered = session.build(TEMPLATE).render("openai")
-
-    async def late() -> None:
-        with pytest.raises(InvalidValue, match="sent="):
-            session.record(answer("whose?"))
-        session.record(answer("known"), sent=rendered)
-
-    await asyncio.create_task(late())
-    assert len(session.receipts) == 3
 
 
-async def _answer(deltas: AsyncGenerator[Delta, None]) -> Reply:
-    *_, done = [delta async for delta in deltas]
+async def reply_to_second(by: Agent | Node, is_streamed: bool, **asking: Any) -> Reply:
+    """The reply to a second message, which an agent or its node is asked."""
+    if not is_streamed:
+        ask: Any = by.ask if isinstance(by, Agent) else partial(by.send, "clerk")
+        reply: Reply = await ask("second", **asking)
+        return reply
+    stream: Any = by.stream if isinstance(by, Agent) else partial(by.send_stream, "clerk")
+    *_, done = [delta async for delta in stream("second", **asking)]
     assert isinstance(done, TurnEnded)
     return done.reply
-
-
-async def _ask_second(by: str, is_streamed: bool, node: Node, agent: Agent, asking: Any) -> Reply:
-    if by == "agent":
-        streamed = agent.stream("second", **asking) if is_streamed else None
-    else:
-        streamed = node.send_stream("clerk", "second", **asking) if is_streamed else None
-    if streamed is not None:
-        return await _answer(streamed)
-    return await (agent.ask("second", **asking) if by == "agent" else node.send("clerk", "second", **asking))
 
 
 BUSY: list[Any] = [
@@ -177,19 +184,15 @@ BUSY: list[Any] = [
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("by", ["agent", "node"])
 async def test_a_message_that_comes_while_a_turn_runs(by: str, is_streamed: bool, asking: Any) -> None:
-    gate, node, while_busy = Gate(), Node(), asking["while_busy"]
-    model = Scripted(
-        [call("gate"), "Both.", "Then."] if while_busy != "interrupt" else [call("gate"), "Then."]
-    )
-    node.add("clerk", lambda one: Agent(one, model=model, tools=[gate.tool]))
+    gate, while_busy = Gate(), asking["while_busy"]
+    replies = [call("gate"), "Then."] if while_busy == "interrupt" else [call("gate"), "Both.", "Then."]
+    node = node_of(replies, gate.tool)
     agent = await node.worker("clerk").open()
     running = asyncio.create_task(node.send("clerk", "first"))
     await gate.begun.wait()
 
-    async def ask() -> Reply:
-        return await _ask_second(by, is_streamed, node, agent, asking)
-
-    coming = asyncio.create_task(ask())
+    speaks_to = agent if by == "agent" else node
+    coming = asyncio.create_task(reply_to_second(speaks_to, is_streamed, **asking))
     if while_busy == "interrupt":
         assert (await running).stop == "interrupted" and (await coming).text == "Then."
         return
@@ -215,18 +218,14 @@ async def test_a_message_that_comes_while_a_turn_runs(by: str, is_streamed: bool
 async def test_a_job_steers_a_turn_that_another_process_runs(tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
     gate = Gate()
-    node = Node(store=here)
-    node.add("clerk", lambda one: Agent(one, model=Scripted([call("gate"), "Both."]), tools=[gate.tool]))
-    elsewhere = Session.open("clerk%2Fana/", store=there)
+    node, elsewhere = node_of([call("gate"), "Both."], gate.tool, store=here), opened(there)
     job, steering = Job.of("first"), Job.of("second", steers=True)
     await elsewhere.jobs.submit(job)
     running = asyncio.create_task(outcome_of(node, job.id))
     await gate.begun.wait()
     await elsewhere.jobs.submit(steering)
     gate.go.set()
-    assert (await running).stop == "done"
-    elsewhere.refresh()
-    assert [one.text for one in elsewhere.view() if isinstance(one, Message)] == ["first", "second", "Both."]
+    assert (await running).stop == "done" and messages(elsewhere) == ["first", "second", "Both."]
     found = await elsewhere.jobs.outcome(steering.id)
     assert found is not None and found.stop == "steered" and elsewhere.jobs.pending() == []
     await node.stop()
@@ -236,9 +235,7 @@ async def test_a_job_steers_a_turn_that_another_process_runs(tmp_path: Path) -> 
 async def test_a_job_that_is_cancelled_ends_at_a_safe_point(is_elsewhere: bool, tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
     gate = Gate()
-    node = Node(store=here)
-    node.add("clerk", lambda one: Agent(one, model=Scripted([call("gate"), "Never."]), tools=[gate.tool]))
-    elsewhere = Session.open("clerk%2Fana/", store=there)
+    node, elsewhere = node_of([call("gate"), "Never."], gate.tool, store=here), opened(there)
     job, waiting = Job.of("first"), Job.of("second")
     await elsewhere.jobs.submit(job)
     running = asyncio.create_task(outcome_of(node, job.id))
@@ -251,104 +248,64 @@ async def test_a_job_that_is_cancelled_ends_at_a_safe_point(is_elsewhere: bool, 
         gate.go.set()
         await cancelling
     assert (await running).stop == "cancelled" and gate.ran == 1
-    elsewhere.refresh()
+    assert messages(elsewhere) == ["first"] and elsewhere.calls.list_open() == []
     found = await elsewhere.jobs.outcome(waiting.id)
-    assert found is not None and found.stop == "cancelled" and elsewhere.calls.list_open() == []
-    assert [one.text for one in elsewhere.view() if isinstance(one, Message)] == ["first"]
+    assert found is not None and found.stop == "cancelled"
     with pytest.raises(UnknownId):
         await elsewhere.jobs.cancel(job.id)
     await node.stop()
 
 
-async def test_a_turn_whose_job_was_taken_over_ends_and_sends_nothing(tmp_path: Path) -> None:
-    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
-    job, taken_over = Job.of("Hi."), list[bool]()
-
-    async def take_over() -> None:
-        async with claim_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
-            await Session.open("ana/one", store=there).aio.user("Mine.")
-
-    @hook(Built)
-    def built(_: Built) -> None:
-        if not taken_over:
-            taken_over.append(True)
-            in_thread(take_over)
-
-    session = Session.open("ana/one", store=here, hooks=[built])
-    agent = Agent(session, model=Scripted(["Never."]))
-    await session.jobs.submit(job)
-    with pytest.raises(TurnLost):
-        async with claim_job(parts_of(session).writer, job.id) as taken:
-            assert taken.job.message is not None
-            await agent.ask(taken.job.message)
-    assert requests(agent) == [] and taken_over == [True]
-
-
 async def test_a_job_that_another_began_since_it_was_read_is_taken_again(tmp_path: Path) -> None:
-    class Dying(SQLiteStore):
-        """Its process ends before the third append."""
-
-        left = 2
-
-        def append(self, place: Place, entries: Sequence[Entry], **options: Any) -> int:
-            self.left -= 1
-            if self.left < 0:
-                raise StoreFailed("the process has ended")
-            return super().append(place, entries, **options)
-
+    here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
     dead, payments = Payments(), Payments()
-    node, other = Node(store=SQLiteStore(tmp_path / "a.db")), Node(store=Dying(tmp_path / "a.db"))
-    node.add("clerk", lambda one: Agent(one, model=Scripted(["Hello.", "So it is."]), tools=[payments.tool]))
-    other.add("clerk", lambda one: Agent(one, model=Scripted([call("pay")]), tools=[dead.tool]))
+    node = node_of(["Hello.", "So it is."], payments.tool, store=here)
     first, second = Job.of("Hi."), Job.of("Pay.")
     for job in (first, second):
-        await node.session("clerk", "ana").jobs.submit(job)
+        await opened(here).jobs.submit(job)
     await outcome_of(node, first.id)  # the node knows the second job as one that nobody has begun
-    with pytest.raises(StoreFailed):
-        await outcome_of(other, second.id)
+    dies_at(there, 5)
+    with suppress(Died):
+        await outcome_of(node_of([call("pay")], dead.tool, store=there), second.id)
     assert (await node.run("clerk", second.id, scope="ana", force=True)).stop == "done"
     session = node.session("clerk", "ana")
     assert dead.paid == [1] and payments.paid == [] and session.calls.list_open() == []
-    assert [one.text for one in session.view() if isinstance(one, Message)] == [
-        "Hi.",
-        "Hello.",
-        "Pay.",
-        "So it is.",
-    ]
+    assert messages(session) == ["Hi.", "Hello.", "Pay.", "So it is."]
     await node.stop()
 
 
-@pytest.mark.parametrize("before", ["request", "tool"])
-async def test_a_sub_agent_of_a_turn_that_was_taken_over_does_no_more(tmp_path: Path, before: str) -> None:
+@pytest.mark.parametrize(("before", "sent"), [("request", 0), ("request of a sub-agent", 1), ("its tool", 2)])
+async def test_a_turn_that_was_taken_over_does_no_more(before: str, sent: int, tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
-    job, payments, helpers = Job.of("Pay."), Payments(), list[Agent]()
+    job, payments, agents = Job.of("Pay."), Payments(), list[Agent]()
 
     async def take_over() -> None:
         async with claim_job(parts_of(Session.open("ana/one", store=there)).writer, job.id, force=True):
             pass
 
-    def answer_of_helper(_: Any) -> ToolCall:
-        if before == "tool":
+    def step(name: str) -> None:
+        if name == before:
             in_thread(take_over)
+
+    def answer_of_helper(_: Any) -> ToolCall:
+        step("its tool")
         return call("pay")
 
     def make(session: Session) -> Agent:
-        if before == "request":
-            in_thread(take_over)
-        helpers.append(Agent(session, model=Scripted(answer_of_helper), tools=[payments.tool]))
-        return helpers[-1]
+        step("request of a sub-agent")
+        agents.append(Agent(session, model=Scripted(answer_of_helper), tools=[payments.tool]))
+        return agents[-1]
 
-    session = Session.open("ana/one", store=here)
+    session = Session.open("ana/one", store=here, hooks=[Hook(lambda _: step("request"), (Built,))])
     own = delegating_tools(Role(name="payer", description="Pays.", make=make))
     delegation = call("delegate", '{"to": "payer", "task": "Pay."}')
-    agent = Agent(session, model=Scripted([delegation, "Paid."]), tools=own)
+    agents.append(Agent(session, model=Scripted([delegation, "Paid."]), tools=own))
     await session.jobs.submit(job)
     with pytest.raises(TurnLost):
         async with claim_job(parts_of(session).writer, job.id) as taken:
             assert taken.job.message is not None
-            await agent.ask(taken.job.message)
-    (helper,) = helpers
-    assert payments.paid == [] and len(requests(helper)) == (before == "tool")
+            await agents[0].ask(taken.job.message)
+    assert payments.paid == [] and sum(len(requests(agent)) for agent in agents) == sent
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
@@ -361,7 +318,6 @@ async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
     begun, ends = asyncio.Event(), list[str]()
 
     async def wait(*_: Any) -> Any:
-        """Wait for ever."""
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -370,20 +326,15 @@ async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
             raise
 
     async def wait_in_tool() -> str:
-        """Wait for ever."""
         return str(await wait())
 
-    node = Node(store=here)
-    script = [wait if waits_for == "model" else call("wait")]
     waiting = tool(name="wait")(wait_in_tool)
-    node.add("clerk", lambda one: Agent(one, model=Scripted(script), tools=[waiting]))
-    elsewhere, job = Session.open("clerk%2Fana/", store=there), Job.of("Hi.", is_streamed=is_streamed)
+    node = node_of([wait if waits_for == "model" else call("wait")], waiting, store=here)
+    elsewhere, job = opened(there), Job.of("Hi.", is_streamed=is_streamed)
     await elsewhere.jobs.submit(job)
     running = asyncio.create_task(outcome_of(node, job.id))
     await begun.wait()
-    other = Node(store=there)
-    other.add("clerk", lambda one: Agent(one, model=Scripted(["Mine."])))
-    outcome = None
+    other, outcome = node_of(["Mine."], store=there), None
     async with asyncio.timeout(60):
         while outcome is None:
             with suppress(TurnBusy):  # the lease was renewed meanwhile: a worker tries again, too
@@ -392,9 +343,7 @@ async def test_what_a_turn_waits_for_is_cancelled_once_its_job_was_taken_over(
     version = elsewhere.version
     with pytest.raises(TurnLost):
         await asyncio.wait_for(running, 60)
-    elsewhere.refresh()
-    messages = [one.text for one in elsewhere.view() if isinstance(one, Message)]
-    assert ends == ["cancelled"] and messages == ["Hi.", "Mine."] and elsewhere.version == version
+    assert ends == ["cancelled"] and messages(elsewhere) == ["Hi.", "Mine."] and elsewhere.version == version
     await node.stop()
 
 
@@ -418,19 +367,11 @@ async def test_hooks_hear_of_the_turn_of_a_job_once_and_find_its_answer_stored(t
         stored = b"".join(entry.body for entry in there.read(event.place))
         heard.append((type(event).__name__, b"Hello." in stored))
 
-    node = Node(store=here, hooks=[told])
-    node.add("clerk", lambda one: Agent(one, model=Scripted(["Hello."], repeat=True)))
-    job = Job.of("Hi.")
+    node, job = node_of(lambda _: "Hello.", store=here, hooks=[told]), Job.of("Hi.")
     await (await node.worker("clerk", "ana").open()).session.jobs.submit(job)
-    Session.open("clerk%2Fana/", store=there).user("By another.")
+    opened(there).user("By another.")
     assert (await outcome_of(node, job.id)).stop == "done"
     assert heard == [("Replying", False), ("Replied", True)]
-
-
-def in_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    thread = Thread(target=lambda: asyncio.run(work()))
-    thread.start()
-    thread.join()
 
 
 async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
@@ -445,22 +386,13 @@ async def test_a_job_that_is_done_in_a_draft_has_its_answer() -> None:
     assert session.spending.usage.output and len(session.receipts) == 1
 
 
-async def test_a_preview_shows_what_others_wrote(tmp_path: Path) -> None:
+async def test_a_preview_shows_what_others_wrote_and_records_nothing(tmp_path: Path) -> None:
     here, there = (SQLiteStore(tmp_path / "a.db") for _ in range(2))
-    agent = agent_of("Hello.", store=here)
-    Session.open("ana/one", store=there).user("Mind the gap.")
+    agent, other = agent_of("Never.", store=here), Session.open("ana/one", store=there)
+    other.user("Mind the gap.")
     assert "Mind the gap." in str((await agent.preview()).render("openai").payload)
-
-
-async def test_a_result_that_cannot_be_recorded_is_told_in_other_words() -> None:
-    def redact(item: Item) -> Item:
-        if isinstance(item, ToolResult) and item.text.startswith("paid"):
-            raise ValueError("no")
-        return item
-
-    session = Session.open("ana/one", store=MemoryStore(), redact=redact)
-    agent = Agent(session, model=Scripted([call("pay"), "Well."]), tools=[Payments().tool])
-    assert (await agent.ask("go")).text == "Well." and "was refused" in results(agent)[0].text
+    other.refresh()
+    assert agent.session.version == other.version == 1 and requests(agent) == []
 
 
 async def test_a_message_that_steers_at_the_limit_is_a_turn_of_its_own() -> None:

@@ -74,8 +74,11 @@ def each_row(names: str, *rows: Any) -> Callable[[Callable[..., Any]], Callable[
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             for row in rows:
+                named = dict(zip(filled, row if len(filled) > 1 else (row,), strict=True))
                 try:
-                    test(**fixtures, **dict(zip(filled, row if len(filled) > 1 else (row,), strict=True)))
+                    work = test(**fixtures, **named)
+                    if inspect.iscoroutine(work):
+                        asyncio.run(work)
                 except Exception as fault:
                     fault.add_note(f"in the row {row!r}")
                     raise

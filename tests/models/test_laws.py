@@ -13,7 +13,7 @@ from quire.models import AnyModel, Local, Scripted
 from quire.providers import PROVIDERS, CachePlan, Finish, provider_for
 from quire.state import Scroll, Transcript
 from quire.testing.conversations import STEPS, TOOLS, Step, Talk
-from tests.models.answerers import LENGTH, MODELS, QUESTION, in_loop, text_of, threads_of, wait_until_idle
+from tests.models.answerers import LENGTH, MODELS, QUESTION, text_of, threads_of, wait_until_idle
 
 pytestmark = pytest.mark.laws
 Make = Callable[[], AnyModel]
@@ -21,7 +21,6 @@ each_model = pytest.mark.parametrize("make", MODELS)
 
 
 @each_model
-@in_loop
 async def test_it_answers_with_items_of_the_assistant_that_can_go_back(make: Make) -> None:
     model = make()
     parsed = await model.ask(QUESTION, max_tokens=LENGTH)
@@ -35,7 +34,6 @@ async def test_it_answers_with_items_of_the_assistant_that_can_go_back(make: Mak
 
 
 @each_model
-@in_loop
 async def test_the_pieces_of_a_stream_are_the_answer(make: Make) -> None:
     answering = make().stream(QUESTION, max_tokens=LENGTH)
     with pytest.raises(InvalidValue, match="the answer is incomplete"):
@@ -48,7 +46,6 @@ async def test_the_pieces_of_a_stream_are_the_answer(make: Make) -> None:
 
 
 @each_model
-@in_loop
 async def test_a_stream_that_is_left_is_an_interrupted_message(make: Make) -> None:
     model, pieces = make(), list[str]()
     async with model.stream(QUESTION, max_tokens=LENGTH) as answering:
@@ -64,7 +61,6 @@ async def test_a_stream_that_is_left_is_an_interrupted_message(make: Make) -> No
 
 
 @each_model
-@in_loop
 async def test_what_is_cancelled_keeps_what_was_said_and_leaves_nothing_behind(make: Make) -> None:
     model, read = make(), asyncio.Event()
     answering = model.stream(QUESTION, max_tokens=LENGTH)
@@ -88,7 +84,6 @@ async def test_what_is_cancelled_keeps_what_was_said_and_leaves_nothing_behind(m
 
 
 @each_model
-@in_loop
 async def test_several_at_the_same_time_all_get_their_answer(make: Make) -> None:
     model = make()
     answers = await asyncio.gather(*(model.ask(QUESTION, max_tokens=4) for _ in range(3)))
@@ -98,7 +93,6 @@ async def test_several_at_the_same_time_all_get_their_answer(make: Make) -> None
 
 
 @each_model
-@in_loop
 async def test_views_and_scrolls_are_asked_like_lists_and_stay_as_they_are(make: Make) -> None:
     model, transcript = make(), Transcript(QUESTION)
     view = transcript.view

@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from quire.errors import InvalidValue
 from quire.models import Model, read_name
-from tests.models.answerers import NEEDS_LOCAL, QUESTION, each_row, in_loop, text_of
+from tests.models.answerers import each_row
 
 NOVA = ("https://api.nova.amazon.com/v1", "NOVA_API_KEY")
 LOCALHOST = "http://127.0.0.1:1/v1"
@@ -43,36 +42,21 @@ def test_an_unknown_name_is_refused(name: str) -> None:
         Model(name)
 
 
-def in_another_process(code: str) -> str:
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return run.stdout.strip()
-
-
-@each_row(
-    "name package extra",
-    *[("gpt-5.6", "openai", "openai"), ("claude-opus-5", "anthropic", "anthropic")],
-    ("gemini-3-pro", "google.genai", "google"),
-)
-def test_a_missing_sdk_is_named(name: str, package: str, extra: str) -> None:
-    code = f"""
+MISSING = """
 import asyncio, sys
 from quire import Message
 from quire.models import Model
-sys.modules[{package!r}] = None
-try:
-    asyncio.run(Model({name!r}).ask([Message("user", "Hi")]))
-except ImportError as fault:
-    print(fault)
+packages = {"gpt-5.6": "openai", "claude-opus-5": "anthropic", "gemini-3-pro": "google.genai"}
+for name, package in packages.items():
+    sys.modules[package] = None
+    try:
+        asyncio.run(Model(name).ask([Message("user", "Hi")]))
+    except ImportError as fault:
+        print(fault)
 """
-    assert f"pip install 'quire[{extra}]'" in in_another_process(code)
 
 
-@pytest.mark.parametrize("context", [pytest.param(2048, marks=NEEDS_LOCAL, id="local")])
-@in_loop
-async def test_the_local_model_by_its_name(context: int, tmp_path: Path) -> None:
-    async with Model("local", options={"temperature": 0.0}) as model:
-        parsed = await model.ask(QUESTION, max_tokens=3)
-        assert text_of(parsed) and parsed.model == model.name and model.wire == "openai"
-        assert model.context == context
-    with pytest.raises(InvalidValue, match="there is no file"):
-        await Model(f"local:{tmp_path / 'none.gguf'}").ask(QUESTION)
+def test_a_missing_sdk_is_named() -> None:
+    run = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True, check=True)
+    for told, extra in zip(run.stdout.splitlines(), ("openai", "anthropic", "google"), strict=True):
+        assert f"pip install 'quire[{extra}]'" in told

@@ -13,7 +13,7 @@ from quire.providers import fields_in
 from quire.state import Scroll, Transcript
 from tests.clients.scenes import Exchange, Scene, Stage, Step
 from tests.clients.speaking import begun, error, fails, says, send, sends
-from tests.models.answerers import NEEDS_SDK, answered, asked, both_ways, each_row, in_loop, text_of
+from tests.models.answerers import NEEDS_SDK, answered, asked, both_ways, each_row, text_of
 
 Json = dict[str, Any]
 
@@ -42,9 +42,6 @@ RECURSIVE: Json = {
 }
 
 
-# --- what is sent ----------------------------------------------------------------------------------------
-
-
 @each
 @each_row("schema", OPEN, an_object(x={}))
 def test_what_is_open_is_never_sent_closed(wire: str, schema: Json) -> None:
@@ -61,14 +58,11 @@ def test_what_is_open_is_never_sent_closed(wire: str, schema: Json) -> None:
     ("gemini", "gemini-2.5-pro", PLAIN, [], None, AnswerShape(PLAIN, True)),
     ("gemini", "gemini-2.5-pro", PLAIN, [TOOL], None, NOT_SENT),
     ("openai", "gpt-4o-2024-05-13", PLAIN, [], None, NOT_SENT),
-    ("openai", "o1-mini", PLAIN, [], None, NOT_SENT),
     ("anthropic", "claude-3-5-sonnet-20241022", PLAIN, [], None, NOT_SENT),
     ("anthropic", "us.anthropic.claude-opus-4-7-v1:0", PLAIN, [], None, NOT_SENT),
     ("anthropic", "claude-opus-4-1", PLAIN, [], None, AnswerShape(PLAIN, True)),
     *((wire, "qwen3:30b", PLAIN, [TOOL], None, NOT_SENT) for wire in ("openai", "openai-responses")),
     ("openai", "qwen3:30b", PLAIN, [TOOL], True, AnswerShape(PLAIN, True, True)),
-    ("openai", "deepseek-chat", PLAIN, [], None, NOT_SENT),
-    ("openai", "deepseek-chat", PLAIN, [], True, AnswerShape(PLAIN, True, True)),
     ("openai", "gpt-5.6", PLAIN, [], False, NOT_SENT),
 )
 def test_what_models_are_sent(
@@ -103,9 +97,7 @@ def test_what_anthropic_is_sent() -> None:
             ({"enum": ["a", 2, 3.5]}, True),
             (an_object(const={"type": "string"}, discriminator={"type": "string"}), True),
             ({"type": "boolean", "const": True}, False),
-            ({"enum": ["a", None]}, False),
             ({"type": "string", "pattern": "^a"}, False),
-            ({"type": "number", "multipleOf": 5}, False),
             ({"type": "array", "items": {"type": "string", "minLength": 2}}, False),
         )
     ),
@@ -126,8 +118,6 @@ def test_what_is_not_enforced_is_told_after_all_else(wire: str) -> None:
         assert TOLD not in plain and told == again
         assert told.index(TOLD) > told.index("Score ana.") or wire in ("anthropic", "gemini")
 
-
-# --- services that refuse a schema -----------------------------------------------------------------------
 
 PRICE = an_object(price={"type": "number"})
 ANSWER = '{"price": 3.5}'
@@ -160,7 +150,6 @@ def refuses_a_schema(refusal: Step) -> Step:
     fails(400, b"Structured outputs are not supported by this model"),
     sends({"error": {"message": "response_format is not supported", "code": 400}}),
 )
-@in_loop
 async def test_who_refuses_a_schema_is_asked_once_more_without_it_and_never_with_it_again(
     server: Stage, how: str, refusal: Step
 ) -> None:
@@ -180,7 +169,6 @@ async def test_who_refuses_a_schema_is_asked_once_more_without_it_and_never_with
     ("qwen3:30b", 400, "no response_format", {"answer_schema": True}, "json_schema"),
     ("qwen3:30b", 400, "no response_format", {"options": OBJECT}, "json_object"),
 )
-@in_loop
 async def test_what_is_refused_otherwise_is_a_failure(
     server: Stage, name: str, status: int, words: str, options: Any, sent: str
 ) -> None:

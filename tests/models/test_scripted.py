@@ -8,12 +8,12 @@ import pytest
 from quire.compactors import Request
 from quire.errors import InvalidValue, ModelFailed, OutOfRange, OverBudget, WrongType
 from quire.items import Message, Reasoning, Span, ToolCall
-from quire.models import AnyModel, Delta, Scripted, asking, summarized
+from quire.models import AnyModel, Scripted, asking, summarized
 from quire.providers import PROVIDERS, Parsed, Rendered
 from quire.state import Transcript
 from quire.testing.conversations import TOOLS
 from quire.tokens import Usage, counter_for
-from tests.models.answerers import QUESTION, each_row, in_loop, text_of
+from tests.models.answerers import QUESTION, each_row, text_of
 
 CALL = ToolCall("c1", "look_up", '{"q": "x"}')
 PROMPT = (Message("system", "Summarise in one short sentence."), Message("user", "My order has not come."))
@@ -76,32 +76,17 @@ def test_what_was_asked_is_kept() -> None:
     assert "look_up" in str(model.requests[0].payload["config"]["tools"])
     assert model.requests[1:] == [rendered, rendered]
     assert model.terms == [{"max_tokens": 7}, {}, {"output": {"type": "object"}}]
-    assert repr(model) == "<Scripted 'scripted': asked 3 times, 3 replies>"
 
 
-@in_loop
-async def test_answers_come_in_pieces() -> None:
-    model = Scripted([[Reasoning("Hm."), Message("assistant", "I look."), CALL], "x" * 100 + "  \n"])
-    words = [Delta("text", "I"), Delta("text", " look.")]
-    told = [delta async for delta in model.stream(QUESTION).deltas()]
-    assert told == [Delta("thinking", "Hm."), *words, Delta("call", "look_up")]
-    pieces = [piece async for piece in model.stream(QUESTION)]
-    assert "".join(pieces) == "x" * 100 + "  \n" and max(map(len, pieces)) < 20
-
-
-@in_loop
 async def test_chat() -> None:
     model = Scripted(["Good day."])
     content = [{"type": "text", "text": "Say "}, {"type": "text", "text": "hello."}]
     reply = await model.complete_chat([{"role": "user", "content": content}], max_tokens=9, top_p=0.5)
     assert str(reply) == "Good day." and reply.parsed.usage is not None
     assert model.terms == [{"max_tokens": 9, "options": {"top_p": 0.5}}]
-    wrong: list[tuple[Any, str]] = [
-        ("Hello", "messages must be a list"),
-        (["Hello"], "a message must be a mapping"),
-    ]
-    for messages, said in wrong:
-        with pytest.raises(WrongType, match=said):
+    wrong: list[Any] = ["Hello", ["Hello"]]
+    for messages in wrong:
+        with pytest.raises(WrongType):
             await model.complete_chat(messages)
 
 
@@ -123,10 +108,6 @@ def test_a_payload_that_the_provider_would_refuse_is_refused() -> None:
     assert model.requests == []
 
 
-# --- texts that a model writes for other packages --------------------------------------------------------
-
-
-@in_loop
 async def test_a_summary_and_an_answer_are_the_text_of_the_model() -> None:
     model = Scripted([" Order swordfish is sent again. \n", "k1, k2"])
     assert await summarized(model, REQUEST) == "Order swordfish is sent again."
@@ -155,7 +136,6 @@ def test_a_text_that_cannot_be_used_is_a_failure_of_the_model(reply: Any, reason
         assert not isinstance(reply, TimeoutError) or caught.value.__cause__ is reply
 
 
-@in_loop
 async def test_a_summary_that_was_cut_off_is_a_failure_and_another_text_is_not() -> None:
     cut = Parsed((Message("assistant", "Order swordfish is"),), finish="length")
     with pytest.raises(ModelFailed, match="cut off at 60 tokens"):

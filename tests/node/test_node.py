@@ -19,7 +19,7 @@ from quire.node import Node
 from quire.providers import Rendered
 from quire.session import parts_of
 from quire.stores import Place, Store
-from tests.agent.answering import Gate, assert_whole, call
+from tests.agent.answering import Gate, assert_whole, call, soon
 from tests.session.opened import watch
 
 
@@ -111,16 +111,6 @@ async def read_all(stream: Any) -> None:
         pass
 
 
-VERBS: dict[str, Callable[[Node, dict[str, Any]], Any]] = {
-    "send": lambda node, address: node.send("echo", "hi", **address),
-    "send_stream": lambda node, address: read_all(node.send_stream("echo", "hi", **address)),
-    "decide": lambda node, address: node.decide("echo", {}, **address),
-    "decide_stream": lambda node, address: read_all(node.decide_stream("echo", {}, **address)),
-    "state": lambda node, address: node.state("echo", **address),
-    "session": lambda node, address: node.session("echo", **address),
-}
-
-
 async def test_turns_of_one_conversation_run_in_the_order_they_were_sent() -> None:
     async with Node() as node:
         node.add("echo", echoing)
@@ -157,16 +147,14 @@ async def test_a_tool_that_sends_to_its_own_conversation_gets_an_error_and_does_
 
     calls = [call("again", f'{{"how": "{how}"}}', how) for how in ("send", "stream")]
     node.add("echo", lambda session: Agent(session, model=Scripted([calls, "Well."]), tools=[again]))
-    assert (await asyncio.wait_for(node.send("echo", "go"), 60)).text == "Well."
+    assert (await soon(node.send("echo", "go"))).text == "Well."
     await node.stop()
 
 
-@pytest.mark.parametrize("store", ["memory:", None])
-def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None) -> None:
+async def test_idle_workers_are_dropped_and_their_conversations_stay() -> None:
     clock = [1_000.0]
-
-    async def serve() -> None:
-        async with Node(store=store, idle=60) as node:
+    with use_clock(lambda: clock[0]):
+        async with Node(idle=60) as node:
             node.add("echo", echoing)
             await node.send("echo", "hi", conversation="a")
             await node.send("echo", "hi", conversation="held")
@@ -177,9 +165,6 @@ def test_idle_workers_are_dropped_and_their_conversations_stay(store: str | None
             assert dropped() is None and node.worker("echo", "", "held") is held  # never two of one
             await node.send("echo", "ho", conversation="a")
             assert said(node, "", "a") == ["hi", "heard: hi", "ho", "heard: ho"]
-
-    with use_clock(lambda: clock[0]):
-        asyncio.run(serve())
 
 
 async def test_a_node_holds_the_conversations_that_its_memory_allows(tmp_path: Path) -> None:
@@ -295,32 +280,23 @@ async def test_what_takes_longer_than_the_grace_is_interrupted_and_kept(how: str
     assert_whole(agent)
 
 
-def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
-    class Full(Exception):
-        """The disk is full."""
+async def test_an_error_in_one_conversation_takes_no_grace_from_the_others() -> None:
+    gates, failed, node = list[Gate](), asyncio.Event(), Node()
 
-    async def serve() -> None:
-        gates: list[Gate] = []
-        node = Node()
-        node.add("gated", gated(gates))
-        node.add("echo", echoing)
-        await node.send("echo", "hi")
+    async def fails(*_: object) -> None:
+        failed.set()
+        raise OSError("the disk is full")
 
-        failed = asyncio.Event()
-
-        async def fails(*_: object) -> None:
-            failed.set()
-            raise Full
-
-        compactions = parts_of(node.worker("echo").agent.session).compactions
-        compactions.close = fails  # type: ignore[method-assign, assignment]
-        answer = asyncio.ensure_future(node.send("gated", "hi"))
-        await begun(gates)
-        stopping = asyncio.ensure_future(node.stop())
-        await failed.wait()
-        gates[0].go.set()
-        with pytest.raises(Full):
-            await stopping
-        assert (await answer).text == "done"
-
-    asyncio.run(serve())
+    node.add("gated", gated(gates))
+    node.add("echo", echoing)
+    await node.send("echo", "hi")
+    compactions: Any = parts_of(node.worker("echo").agent.session).compactions
+    compactions.close = fails
+    answer = asyncio.ensure_future(node.send("gated", "hi"))
+    await begun(gates)
+    stopping = asyncio.ensure_future(node.stop())
+    await failed.wait()
+    gates[0].go.set()
+    with pytest.raises(OSError, match="full"):
+        await stopping
+    assert (await answer).text == "done"

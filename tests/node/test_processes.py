@@ -21,7 +21,6 @@ def serve(folder: Path, grace: float, *replies: str) -> None:
 
     @tool
     async def work() -> str:
-        """Work until somebody says so."""
         print("working", flush=True)
         while not (folder / "go").exists():
             await asyncio.sleep(0.01)
@@ -77,30 +76,18 @@ def test_a_signal_stops_the_process_and_nothing_is_lost(tmp_path: Path, served: 
     assert items[-1].text == "done" if how == "it ends" else "uncertain" in items[-1].text
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_call_that_another_process_runs_is_not_taken_for_interrupted(
-    tmp_path: Path, served: Served, is_killed: bool
-) -> None:
+def test_a_call_is_left_to_its_process_until_that_is_killed(tmp_path: Path, served: Served) -> None:
     process = served("working", 1, "work", "done")
     served("busy", 1, "Here.")
-    if is_killed:
-        process.send(signal.SIGKILL)
-    else:
-        (tmp_path / "go").touch()
-        until(lambda: "done\n" in process.printed())
+    process.send(signal.SIGKILL)
     served("Here.", 1, "Here.")
     [result] = [item for item in items_in(tmp_path) if isinstance(item, ToolResult)]
-    assert result.extras.get("uncertain", False) is is_killed
-    assert (result.text == "worked") is not is_killed
+    assert result.extras["uncertain"] is True
 
 
-def test_main_decides_when_a_node_ends() -> None:
-    seen: list[Node] = []
-
+def test_an_error_of_main_ends_the_node() -> None:
     async def fails(node: Node) -> None:
         raise LookupError("no such row")
 
     with pytest.raises(LookupError):
         Node.start(fails)
-    Node.start(seen.append, wait=False)
-    assert len(seen) == 1

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,6 +15,7 @@ from quire.models import Scripted
 from quire.providers import PROVIDERS, Rendered
 from quire.session import Job, Outcome
 from quire.stores import MemoryStore, SQLiteStore, Store
+from tests.agent.answering import Payments, call, in_thread
 from tests.session.opened import Died, dies_at, watch
 from tests.stores.keeping import twin
 
@@ -35,9 +35,7 @@ class Turn(NamedTuple):
 
 
 TURNS = {
-    "one call": Turn(ONE),
     "one call, streamed": Turn(ONE, is_streamed=True),
-    "one call that may run again": Turn(ONE, idempotent=True),
     "parallel calls": Turn(TWO),
     "parallel calls that may run again": Turn(TWO, idempotent=True),
     "approved calls": Turn(TWO, approve=True),
@@ -57,7 +55,6 @@ class Office:
 
         @tool(idempotent=self.turn.idempotent, approve=self.turn.approve)
         async def pay(to: str) -> str:
-            """Pay somebody."""
             await asyncio.sleep(0)
             if has_died():
                 raise Died
@@ -88,7 +85,7 @@ class Office:
         await session.jobs.submit(job)
         if self.turn.approve:
             assert (await self.node(store).run("shop", job.id, **PENS)).stop == "waiting"
-            job = Job.of(decisions={call.call_id: True for call in self.turn.calls})
+            job = Job.of(decisions={one.call_id: True for one in self.turn.calls})
             await session.jobs.submit(job)
         return job.id
 
@@ -100,7 +97,7 @@ class Office:
         assert outcome.stop == "done" and said == ["Go.", "It is done."], (step, items)
         assert session.jobs.pending() == [] and session.calls.list_open() == []
         results = [item for item in items if isinstance(item, ToolResult)]
-        assert sorted(one.call_id for one in results) == [call.call_id for call in self.turn.calls]
+        assert sorted(one.call_id for one in results) == [one.call_id for one in self.turn.calls]
         uncertain = sum("uncertain" in one.extras for one in results)
         known = len(results) - uncertain
         if self.turn.idempotent:
@@ -169,22 +166,17 @@ async def hangs(turn: Turn, at: int, path: Path) -> bool:
 
 @pytest.mark.parametrize("name", ["pay", "ask_user", "hand_over_to_clerk"])
 async def test_a_job_is_done_with_all_that_another_process_did_before(name: str, tmp_path: Path) -> None:
-    @tool(approve=True)
-    def pay() -> str:
-        """Pay."""
-        return "paid"
+    made = call(name, '{"question": "Who?"}' if name == "ask_user" else "{}")
 
     def answer(rendered: Rendered) -> Any:
-        is_first = rendered.payload["messages"][-1]["content"] == "Go."
-        return (
-            ToolCall("c1", name, '{"question": "Who?"}' if name == "ask_user" else "{}") if is_first else "I."
-        )
+        return made if rendered.payload["messages"][-1]["content"] == "Go." else "I."
+
+    def make(session: Session) -> Agent:
+        clerk = Agent(session, model=Scripted(lambda _: "The clerk."), name="clerk")
+        tools = [Payments(approve=True).tool, ask_user]
+        return Agent(session, model=Scripted(answer), tools=tools, handoffs=[clerk])
 
     def node(store: Store) -> Node:
-        def make(session: Session) -> Agent:
-            clerk = Agent(session, model=Scripted(lambda _: "The clerk."), name="clerk")
-            return Agent(session, model=Scripted(answer), tools=[pay, ask_user], handoffs=[clerk])
-
         made = Node(store=store)
         made.add("shop", make)
         return made
@@ -196,20 +188,9 @@ async def test_a_job_is_done_with_all_that_another_process_did_before(name: str,
         await second.session("shop", **PENS).jobs.submit(job)
     await second.worker("shop", **PENS).open()
     await first.run("shop", jobs[0].id, **PENS)
-    fresh = node(twin(here))
-    for one in (fresh, second):  # the second knows both jobs, and nothing of what was done of one
+    shown = list[Any]()
+    for one in (node(twin(here)), second):  # the second knows both jobs, and nothing of what was done of one
         assert (await one.run("shop", jobs[1].id, **PENS)).stop == "done"
-    shown = [
-        [(type(item), getattr(item, "text", "")) for item in one.session("shop", **PENS).view()]
-        for one in (fresh, second)
-    ]
+        view = one.session("shop", **PENS).view()
+        shown.append([(type(item), getattr(item, "text", "")) for item in view])
     assert shown[0] == shown[1] and second.session("shop", **PENS).calls.list_open() == []
-
-
-def in_thread(work: Callable[[], Any]) -> Any:
-    """The result of a coroutine on an event loop of another thread, as of another process."""
-    results: list[Any] = []
-    thread = Thread(target=lambda: results.append(asyncio.run(work())))
-    thread.start()
-    thread.join()
-    return results[0]

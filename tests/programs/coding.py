@@ -1,9 +1,6 @@
 """Coders for tests: with a scripted model, tools that can be watched, and the real sandbox."""
 
-import asyncio
-import functools
-from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypedDict
+from typing import Any, TypedDict
 
 from quire import Message, Session, ToolCall, ToolResult
 from quire.agent import tool
@@ -13,28 +10,13 @@ from quire.programs import Coder, Task
 from quire.providers import PROVIDERS, Finish, Parsed
 from quire.stores import MemoryStore
 
-P = ParamSpec("P")
-
-
-def scenario(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test that is a coroutine."""
-
-    @functools.wraps(test)
-    def run_test(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
-
-    return run_test
-
 
 class Sum(TypedDict):
-    """A sum."""
-
     result: int
 
 
 @tool
 async def calculator(a: int, b: int, operation: str = "add") -> Sum:
-    """Calculate with two numbers."""
     if operation != "add":
         raise ValueError("only add is known")
     return {"result": a + b}
@@ -44,8 +26,6 @@ ADDING = "r = await calculator(a=2, b=2)\noutput = {'result': str(r['result'])}"
 
 
 class Solved(TypedDict):
-    """An answer."""
-
     result: str
 
 
@@ -62,7 +42,6 @@ def fenced(code: str) -> str:
 
 
 def opened(**options: Any) -> Session:
-    """An empty conversation."""
     return Session.open("ana/one", store=MemoryStore(), **options)
 
 

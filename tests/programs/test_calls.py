@@ -7,70 +7,45 @@ from typing import Any
 
 import pytest
 
-from quire import Note, ToolCall, ToolResult
+from quire import ToolCall, ToolResult
 from quire.agent import tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import Task
 from quire.session import Adding, hook
-from tests.programs.coding import assert_whole, coder_of, ended, opened, said, scenario, solving
+from tests.programs.coding import assert_whole, coder_of, ended, opened, said, solving
 
 
 @dataclass
 class Place:
-    """A place."""
-
     name: str
     size: tuple[int, int]
 
 
 @tool
 def find(name: str) -> Place:
-    """Find a place."""
     return Place(name, (2, 3))
-
-
-@tool
-async def digits() -> str:
-    """A number in digits."""
-    return "123"
 
 
 @tool(max_output=10)
 def long() -> list[int]:
-    """A long list."""
     return list(range(100))
 
 
 @tool
-async def note_down(text: str) -> Note:
-    """Note something down."""
-    return Note(text, key="noted", description="what was said")
-
-
-@tool
 async def stream() -> AsyncIterator[str]:
-    """Give parts."""
     yield "one "
     yield "two"
 
 
 @tool(timeout=0.01)
 async def sleep() -> str:
-    """Sleep."""
     await asyncio.sleep(60)
     return ""
 
 
-@tool(name="get-weather")
-async def weather(city: str) -> str:
-    """The weather."""
-    return f"sun in {city}"
-
-
 @tool
 async def fail(kind: str) -> str:
-    """Fail."""
     raise {"key": KeyError, "value": ValueError, "own": Refused}[kind]("no such place")
 
 
@@ -78,7 +53,7 @@ class Refused(Exception):
     """An error of the tool's own."""
 
 
-TOOLS = [find, digits, long, note_down, stream, sleep, weather, fail]
+TOOLS = [find, long, stream, sleep, fail]
 CAUGHT = "try:\n    output = await {}\nexcept {} as fault:\n    output = 'caught: ' + str(fault)"
 
 
@@ -92,36 +67,28 @@ async def answer_of(code: str, *tools: Any, **options: Any) -> Any:
     [
         ("output = await find('Rome')", {"name": "Rome", "size": [2, 3]}),
         ("p = await find(name='Rome')\noutput = p['size'][0] + p['size'][1]", 5),
-        ("output = [await digits(), 123]", ["123", 123]),
         ("output = sum(await long())", 4950),
-        ("output = await note_down('x')", "[kept as noted: what was said]"),
         ("output = await stream()", "one \ntwo"),
-        ("output = await get_weather('Rome')", "sun in Rome"),
         (CAUGHT.format("fail('value')", "ValueError"), "caught: no such place"),
         (CAUGHT.format("fail('own')", "Exception"), "caught: no such place"),
         ("try:\n    output = await sleep()\nexcept TimeoutError:\n    output = 'late'", "late"),
     ],
 )
-@scenario
 async def test_a_program_receives_values_and_errors_of_tools(code: str, value: Any) -> None:
     assert await answer_of(code) == value
 
-
-# --- approval and hooks ----------------------------------------------------------------------------------
 
 paid: list[int] = []
 
 
 @tool(approve=True)
 async def pay(amount: int) -> str:
-    """Pay."""
     paid.append(amount)
     return f"paid {amount}"
 
 
 @tool(asks_person=True)
 def ask_person(question: str) -> str:
-    """Ask a person."""
     return "never"
 
 
@@ -134,7 +101,6 @@ REFUSED: list[tuple[str, Callable[[ToolCall], bool | str] | None, str]] = [
 
 
 @pytest.mark.parametrize(("call", "approver", "told"), REFUSED)
-@scenario
 async def test_a_call_that_is_not_approved_is_not_run(call: str, approver: Any, told: str) -> None:
     paid.clear()
     session = opened()
@@ -145,13 +111,11 @@ async def test_a_call_that_is_not_approved_is_not_run(call: str, approver: Any, 
 
 @pytest.mark.parametrize("programs", [["caught"], ["uncaught", "caught"]])
 @pytest.mark.parametrize("fails", [False, True])
-@scenario
 async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fails: bool) -> None:
     spent: list[str] = []
 
     @tool
     async def spend(card: str) -> str:
-        """Pay."""
         spent.append(card)
         if fails:
             raise RuntimeError("no money on 4111")
@@ -175,9 +139,6 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
         assert_whole(coder.session, name)
 
 
-# --- questions to models ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("reply", "call", "told"),
     [
@@ -192,21 +153,12 @@ async def test_a_result_that_a_hook_refuses_is_nowhere(programs: list[str], fail
         ("x", "llm('sum', output_schema={'type': 'str'})", "caught: "),
     ],
 )
-@scenario
 async def test_a_model_gives_a_whole_answer_or_an_error(reply: Any, call: str, told: str) -> None:
-    def model(_: Any) -> Any:
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
     code = f"import json\ntry:\n    output = str(await {call})\nexcept Exception as fault:\n"
     coder = coder_of(code + "    output = 'caught: ' + str(fault)", rounds=1)
-    task = solving(tools=[], models=[Scripted(model, name="m")], output=str)
+    task = solving(tools=[], models=[Scripted([reply], name="m")], output=str)
     answer = (await coder.answer(task, {"problem": "?"})).value
     assert told in answer and "4111" not in answer
-
-
-# --- cancellation ----------------------------------------------------------------------------------------
 
 
 class Slow:
@@ -217,7 +169,6 @@ class Slow:
         self.tool = tool(name="slow")(self.wait)
 
     async def wait(self) -> str:
-        """Wait long."""
         self.begun.set()
         try:
             await asyncio.sleep(600)
@@ -226,28 +177,20 @@ class Slow:
         return ""
 
 
-async def cancelled(work: "asyncio.Future[Any]", begun: asyncio.Event) -> None:
-    waiting = asyncio.ensure_future(begun.wait())
-    await asyncio.wait([work, waiting], return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    work.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await work
-
-
-@scenario
 async def test_cancelling_stops_a_program_and_its_calls_and_leaves_main_empty() -> None:
     slow = Slow()
     coder = coder_of("try:\n    await slow()\nexcept BaseException:\n    pass\noutput = {'result': 'on'}")
     work = asyncio.ensure_future(coder.answer(solving(tools=[slow.tool]), {"problem": "?"}))
-    await cancelled(work, slow.begun)
+    await asyncio.wait_for(slow.begun.wait(), 60)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
     assert slow.ended.is_set() and said(coder.session) == []
     (call, _), (result, words) = said(coder.session, "attempt_a")[-2:]
     assert (call, result) == ("call", "error") and "uncertain" in words
     assert_whole(coder.session, "attempt_a")
 
 
-@scenario
 async def test_a_call_that_is_left_does_not_outlive_the_program() -> None:
     slow = Slow()
 

@@ -20,29 +20,23 @@ def runner() -> Iterator[None]:
 
 
 class Order(TypedDict):
-    """An order."""
-
     id: str
     total: float
     note: str | None
 
 
 class Line(TypedDict):
-    """A line of a bill."""
-
     sku: str
     cents: int
 
 
 @tool
 async def orders(status: str = "open") -> list[Order]:
-    """List orders."""
     return []
 
 
 @tool
 async def put(line: Line, place: Literal["top", "end"] = "end") -> bool:
-    """Put a line on the bill."""
     return True
 
 
@@ -58,19 +52,11 @@ def fault(code: str) -> ProgramFault:
 REFUSED = {
     "syntax": ("1\nx = (", "syntax", 2, "never closed"),
     "too many nodes": ("[" + "1," * 24_000 + "]", "syntax", None, "too long"),
-    "a statement that the sandbox lacks": ("x = 1\ndel x\n2", "missing", 2, "'del' statement"),
     "an unknown name": ("1\nnone_such", "names", 2, "there are orders, put, name"),
     "a misspelt tool": ("await ordres()", "names", 1, "did you mean `orders`?"),
-    "a builtin that the sandbox lacks": ("open('a')", "missing", 1, "only a part of Python"),
-    "a tool that is defined anew": ("async def put(line): return 1\n1", "names", 1, "exists already"),
     "a name of the sandbox": ("_quire_left = {}\n1", "names", 1, "name of the sandbox"),
-    "eval": ("eval('1')", "names", 1, "`eval` is not allowed"),
-    "a type as a value": ("Output()", "names", 1, "for annotations only"),
     "a call that is dropped": ("orders()\n1", "types", 1, "not awaited"),
-    "a call of its own": ("async def f(): return 1\nf() + 1", "types", 2, "`f` is not awaited"),
-    "gather": ("import asyncio\nasyncio.gather(orders())\n1", "types", 2, "not awaited"),
     "an unknown argument": ("await orders(state='open')", "types", 1, "state"),
-    "an argument of another type": ("await orders(5)", "types", 1, "Expected `str`"),
     "an unknown key": ("(await orders())[0]['titel']", "types", 1, "titel"),
 }
 

@@ -12,7 +12,7 @@ from quire.models import Scripted
 from quire.programs import Coder, ProgramFailed, ProgramFault, Task
 from quire.providers import Finish
 from quire.session import Caps
-from tests.programs.coding import ADDING, assert_whole, coder_of, ended, opened, said, scenario, solving
+from tests.programs.coding import ADDING, assert_whole, coder_of, ended, opened, said, solving
 
 ASKED = ("user", '{"problem": "What is 2+2?"}')
 FOUR = ("assistant", '{"result": "4"}')
@@ -20,21 +20,6 @@ CALLED = [("call", 'calculator {"a": 2, "b": 2}'), ("result", '{"result": 4}')]
 QUESTION = {"problem": "What is 2+2?"}
 
 
-# --- the record ------------------------------------------------------------------------------------------
-
-
-@scenario
-async def test_input_calls_and_answer_are_in_main_as_the_items_of_the_attempt() -> None:
-    coder = coder_of(ADDING)
-    answer = await coder.answer(solving(), QUESTION)
-    assert answer.value == {"result": "4"} and answer.code == ADDING
-    assert said(coder.session) == [ASKED, *CALLED, FOUR]
-    attempt = {item.id: item for item in coder.session.view("attempt_a")}
-    assert [attempt[item.id] for item in coder.session.view()[1:3]] == coder.session.view()[1:3]
-    assert_whole(coder.session)
-
-
-@scenario
 async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_each_attempt() -> None:
     coder = coder_of(
         "raise ValueError('never')\noutput = {'result': ''}", "output = 1 +", candidates=2, rounds=1
@@ -49,13 +34,11 @@ async def test_after_a_failure_main_is_empty_and_the_error_has_the_faults_of_eac
     assert "attempt_a: raised" in words and "never" in words and "attempt_b: syntax" in words
 
 
-@scenario
 async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None:
     both = asyncio.Barrier(2)
 
     @tool
     async def meet(name: str) -> str:
-        """Meet another."""
         await both.wait()
         return f"{name} was there"
 
@@ -75,7 +58,6 @@ async def test_calls_that_run_side_by_side_stand_next_to_their_results() -> None
     assert_whole(coder.session)
 
 
-@scenario
 async def test_questions_to_models_are_in_main_and_in_transcripts_of_their_own() -> None:
     asked = Scripted(["four", '{"answer": 4}'], name="small")
     coder = coder_of(
@@ -94,13 +76,11 @@ async def test_questions_to_models_are_in_main_and_in_transcripts_of_their_own()
     assert coder.session.spending.requests == 3
 
 
-@scenario
 async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
     seen: list[list[str]] = []
 
     @tool
     async def look(session: Session) -> str:
-        """Look at the record."""
         seen.append([kind for kind, _ in said(session, "attempt_a")][3:])
         return "looked"
 
@@ -109,21 +89,19 @@ async def test_a_step_is_recorded_before_the_next_one_begins() -> None:
     assert seen == [["user", "call"], ["user", "call", "result", "call"]]
 
 
-# --- write, check, price, run, correct -------------------------------------------------------------------
-
-
-@scenario
 async def test_a_round_reads_the_fault_of_the_one_before() -> None:
     coder = coder_of("output = {'result': anser}", ADDING)
     answer = await coder.answer(solving(), QUESTION)
-    assert said(coder.session) == [ASKED, *CALLED, FOUR]
+    assert said(coder.session) == [ASKED, *CALLED, FOUR] and answer.code == ADDING
     roles = [role for role, _ in said(coder.session, "attempt_a")]
     assert roles == ["system", "user", "assistant", "user", "assistant", "user", "call", "result"]
     assert "anser" in said(coder.session, "attempt_a")[3][1]
+    attempt = {item.id: item for item in coder.session.view("attempt_a")}
+    assert [attempt[item.id] for item in coder.session.view()[1:3]] == coder.session.view()[1:3]
+    assert_whole(coder.session)
     assert [len(tried.faults) for tried in answer.attempts] == [1]
 
 
-@scenario
 async def test_the_cheapest_runs_first_and_the_next_if_it_fails() -> None:
     dear = f"for _ in range(3):\n    await calculator(1, 1)\n{ADDING}"
     cheap = "raise KeyError('cheap')\noutput = {'result': ''}"
@@ -137,7 +115,6 @@ async def test_the_cheapest_runs_first_and_the_next_if_it_fails() -> None:
     assert "call" not in [kind for kind, _ in unused]
 
 
-@scenario
 async def test_after_a_failed_run_the_model_reads_the_fault_and_what_was_printed() -> None:
     failing = "print('so far')\nawait calculator(1, 2, 'divide')\noutput = {'result': ''}"
     coder = coder_of(failing, ADDING, rounds=2)
@@ -148,7 +125,6 @@ async def test_after_a_failed_run_the_model_reads_the_fault_and_what_was_printed
     assert isinstance(model, Scripted) and "tool_calls" not in str(model.requests[1].payload)
 
 
-@scenario
 async def test_a_given_program_is_run_without_a_model() -> None:
     coder = Coder(session=opened())
     answer = await coder.run(solving(), ADDING, QUESTION)
@@ -163,8 +139,6 @@ async def test_a_given_program_is_run_without_a_model() -> None:
         await coder.answer(solving(), QUESTION)
 
 
-# --- replies ---------------------------------------------------------------------------------------------
-
 WHOLE = "```python\nfor n in [1, 2000]:\n    output = await pay(n) if n < 1000 else 'not paid'\n```\n"
 CUT = WHOLE[: WHOLE.index(" if n")]
 REPORT = 'text = """# Report\n```\nrows\n```\n"""\noutput = text'
@@ -178,7 +152,6 @@ class Payments:
         self.task = Task("pay", input={"month": str}, output=str, tools=[tool(self.pay)], **options)
 
     async def pay(self, n: int) -> str:
-        """Pay."""
         self.paid.append(n)
         return "paid"
 
@@ -192,7 +165,6 @@ class Payments:
         ("output = await pay(2000)", "other", "has no end"),
     ],
 )
-@scenario
 async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
     words: str, finish: Finish, told: str
 ) -> None:
@@ -218,13 +190,10 @@ async def test_a_reply_that_is_not_complete_is_neither_run_nor_kept(
         ("```python\r\noutput = 'windows'\r\n```\r\n", "windows"),
     ],
 )
-@scenario
 async def test_the_program_of_a_reply_is_its_only_block(reply: str, value: str) -> None:
     coder = coder_of(Message("assistant", reply), rounds=1)
     assert (await coder.answer(Task("say"), {"input": "x"})).value == value
 
-
-# --- ending early ----------------------------------------------------------------------------------------
 
 CATCHING = """
 await pay(n=7)
@@ -244,7 +213,6 @@ output = 'on'
 
 @pytest.mark.parametrize("code", [CATCHING, CATCHING.replace("'on'", "str(1 // 0)")])
 @pytest.mark.parametrize("way", ["answer", "run"])
-@scenario
 async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: str) -> None:
     payments = Payments(models=[Scripted(lambda _: "said", repeat=True)])
     coder = coder_of(code, session=opened(caps=Caps(tokens=500)))
@@ -257,7 +225,6 @@ async def test_a_program_that_catches_a_cap_calls_nothing_more(code: str, way: s
     assert "It had called pay (1 done)" in str(raised.value.__notes__)
 
 
-@scenario
 async def test_cancelling_while_models_write_leaves_no_task_behind() -> None:
     begun = asyncio.Event()
 

@@ -12,7 +12,7 @@ from quire.agent import Agent, run as run_tool, tool
 from quire.errors import InvalidValue, OutOfRange
 from quire.models import Scripted
 from quire.programs import Bounds, KeptProgram, ProgramFault, Task
-from tests.programs.coding import ADDING, assert_whole, coder_of, opened, said, scenario, solving
+from tests.programs.coding import ADDING, assert_whole, coder_of, opened, said, solving
 
 FOUR = {"result": "4"}
 
@@ -23,10 +23,6 @@ async def kept_in(
     return await coder_of(*programs, kept=folder, **options).keep(task or solving())
 
 
-# --- as tools --------------------------------------------------------------------------------------------
-
-
-@scenario
 async def test_each_run_has_an_attempt_and_run_records_in_main() -> None:
     coder, other = coder_of(ADDING), opened()
     kept = await coder.keep(solving())
@@ -42,25 +38,17 @@ async def test_each_run_has_an_attempt_and_run_records_in_main() -> None:
     assert_whole(other)
 
 
-@scenario
 async def test_an_agent_uses_a_kept_program_as_any_tool() -> None:
     kept, session = await kept_in(None, ADDING), opened()
     model = Scripted([ToolCall("call_1", "solve", '{"problem": "2+2"}'), "It is 4."])
     await Agent(session, model=model, tools=[kept]).ask("What is 2+2?")
-    assert said(session) == [
-        ("user", "What is 2+2?"),
-        ("call", 'solve {"problem": "2+2"}'),
-        ("result", '{"result": "4"}'),
-        ("assistant", "It is 4."),
-    ]
-    assert kept.definition["parameters"]["required"] == ["problem"]
+    assert said(session)[1:3] == [("call", 'solve {"problem": "2+2"}'), ("result", '{"result": "4"}')]
     outcome = await run_tool(kept, '{"problm": "2+2"}')
     assert outcome.is_error and "problem" in str(outcome.content)
     with pytest.raises(InvalidValue, match="problem"):
         await kept(problm="2+2")
 
 
-@scenario
 async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it() -> None:
     kept = await kept_in(None, ADDING)
     coder = coder_of("r = await solve(problem='2+2')\noutput = 'It is ' + r['result']")
@@ -72,10 +60,6 @@ async def test_calls_of_a_kept_program_are_recorded_by_the_program_that_calls_it
     assert_whole(coder.session, "attempt_a")
 
 
-# --- found again -----------------------------------------------------------------------------------------
-
-
-@scenario
 async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path: Path) -> None:
     written = await kept_in(tmp_path, ADDING)
     found = await coder_of(kept=tmp_path).keep(solving())
@@ -85,7 +69,6 @@ async def test_a_kept_program_survives_a_restart_and_no_model_is_asked(tmp_path:
 
 @tool
 async def calculator(a: int, b: int, carry: int = 0) -> int:
-    """Calculate with two numbers."""
     return a + b + carry
 
 
@@ -100,7 +83,6 @@ async def calculator(a: int, b: int, carry: int = 0) -> int:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-@scenario
 async def test_a_program_is_not_used_after_its_task_changed(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert solving(**changed).version != solving().version == solving().version
     before = await kept_in(tmp_path, ADDING)
@@ -109,13 +91,11 @@ async def test_a_program_is_not_used_after_its_task_changed(tmp_path: Path, chan
     assert (await kept_in(tmp_path)).code == before.code
 
 
-@scenario
 async def test_the_file_can_be_read_and_edited(tmp_path: Path) -> None:
     kept = await kept_in(tmp_path, ADDING)
     assert kept.path is not None and kept.path.name.startswith("solve-")
     text = kept.path.read_text()
-    for part in ("# name: solve", "# description: Solve a problem.", "scripted", "1 calls", ADDING):
-        assert part in text
+    assert "Solve a problem." in text and ADDING in text
     compile(text, "kept.py", "exec", flags=0x2000)  # await at the top level
     kept.path.write_text(text.replace("a=2", "a=40"))
     assert await (await kept_in(tmp_path))(problem="?") == {"result": "42"}
@@ -129,7 +109,6 @@ DAMAGES: dict[str, Callable[[str], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@scenario
 async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
     tmp_path: Path, damage: Callable[[str], bytes]
 ) -> None:
@@ -143,12 +122,8 @@ async def test_a_file_that_cannot_be_used_is_renamed_and_written_again(
     assert await again(problem="?") == FOUR and (await kept_in(tmp_path)).code == kept.code
 
 
-# --- failures --------------------------------------------------------------------------------------------
-
-
 @tool
 async def pay(invoice: str) -> dict[str, str]:
-    """Pay an invoice."""
     if invoice == "nobody's":
         raise ValueError("nobody is owed that")
     if invoice == "slow":
@@ -185,7 +160,6 @@ async def settling(program: str = PAYING) -> KeptProgram:
     ],
 )
 @pytest.mark.parametrize("way", ["call", "run"])
-@scenario
 async def test_a_fault_names_the_calls_that_were_made(code: str, told: str, way: str) -> None:
     session = opened()
     kept = (await settling(code)).within(session)
@@ -198,13 +172,11 @@ async def test_a_fault_names_the_calls_that_were_made(code: str, told: str, way:
 
 @tool(idempotent=True)
 async def note(text: str) -> str:
-    """Note a text."""
     return text
 
 
 @tool
 async def broken(text: str) -> str:
-    """Look something up."""
     raise ImportError("No module named 'oracle'")
 
 
@@ -225,7 +197,6 @@ OTHER_FAULTS = {
 
 
 @pytest.mark.parametrize("code", OWN_FAULTS.values(), ids=OWN_FAULTS)
-@scenario
 async def test_a_program_with_a_fault_of_its_own_is_set_aside(code: str, tmp_path: Path) -> None:
     coder = coder_of(code, "output = 'done'", kept=tmp_path)
     kept = await coder.keep(noting())
@@ -240,7 +211,6 @@ async def test_a_program_with_a_fault_of_its_own_is_set_aside(code: str, tmp_pat
 
 
 @pytest.mark.parametrize("code", OTHER_FAULTS.values(), ids=OTHER_FAULTS)
-@scenario
 async def test_a_program_that_fails_by_its_input_or_a_tool_stays(code: str, tmp_path: Path) -> None:
     kept = await kept_in(tmp_path, code, task=noting(), bounds=Bounds(seconds=0.2))
     with pytest.raises(ProgramFault):

@@ -10,13 +10,11 @@ from quire.programs import Price, Task, estimate
 
 @tool
 async def a(n: int = 0) -> int:
-    """One."""
     return n
 
 
 @tool
 async def b(n: int = 0) -> list[int]:
-    """Two."""
     return []
 
 
@@ -54,8 +52,8 @@ def test_more_text_never_costs_less(lines: list[str]) -> None:
     assert prices == sorted(prices)
 
 
-@pytest.mark.parametrize("size", [60, 600])
-def test_functions_that_call_each_other_twice_take_no_longer(size: int) -> None:
+def test_functions_that_call_each_other_twice_take_no_longer() -> None:
+    size = 600
     calls = (f"async def f{n}():\n    await f{n + 1}()\n    await f{n + 1}()\n" for n in range(size))
     code = "".join(calls) + f"async def f{size}(): await a()\nawait f0()"
     assert estimate(code, TASK).calls == 1e12

@@ -2,12 +2,10 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import count
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
@@ -17,7 +15,7 @@ from quire.agent import Tool, tool
 from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import Task
-from tests.programs.coding import assert_whole, coder_of, said, scenario
+from tests.programs.coding import assert_whole, coder_of, said
 
 REPLAYED = "quire.replayed"
 BROKEN = "r = await pay(invoice='17')\noutput = {'id': r['receipt_id']}"
@@ -25,15 +23,12 @@ WORKS = "r = await pay('17', currency='EUR')\noutput = {'id': r['receipt']}"
 
 
 class Till:
-    """Pays invoices, and notes which."""
-
     def __init__(self, **options: Any) -> None:
         self.paid: list[str] = []
         self.tool: Tool = tool(name="pay", **options)(self.pay)
         self.task = Task("settle", "Pay 17.", input={"x": int}, output=dict[str, str], tools=[self.tool])
 
     async def pay(self, invoice: str, currency: str = "EUR") -> dict[str, str]:
-        """Pay an invoice."""
         self.paid.append(invoice)
         if invoice == "none":
             raise ValueError("there is no such invoice")
@@ -42,12 +37,9 @@ class Till:
         return {"receipt": f"r-{len(self.paid)}"}
 
 
-@scenario
 async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None:
     till = Till()
-    last = WORKS.replace(
-        "r = ", "for _ in range(1):\n    r = "
-    )  # a loop is dear; else candidates come in any order
+    last = WORKS.replace("r = ", "for _ in range(1):\n    r = ")  # dear: else candidates come in any order
     coder = coder_of(BROKEN, BROKEN, last, candidates=3, rounds=1)
     answer = await coder.answer(till.task, {"x": 1})
     assert till.paid == ["17"] and answer.value == {"id": "r-1"}
@@ -63,21 +55,16 @@ async def test_the_next_candidate_receives_the_result_of_the_same_call() -> None
         assert_whole(coder.session, name)
 
 
-@scenario
 async def test_a_round_reads_the_calls_of_all_attempts_since_the_last_one() -> None:
     till, programs = Till(), [BROKEN.replace("17", number) for number in ("17", "18", "19", "19")]
     coder = coder_of(*programs, WORKS, WORKS, candidates=2, rounds=3)
-    assert (await coder.answer(till.task, {"x": 1})).value == {"id": "r-1"} and till.paid == [
-        "17",
-        "18",
-        "19",
-    ]
+    assert (await coder.answer(till.task, {"x": 1})).value == {"id": "r-1"}
+    assert till.paid == ["17", "18", "19"]
     for name in ("attempt_a", "attempt_b"):
         shown = "\n".join(text for kind, text in said(coder.session, name) if kind == "user")
         assert shown.count('"receipt": "r-1"') == shown.count('"receipt": "r-2"') == 1, shown
 
 
-@scenario
 async def test_the_report_of_calls_is_bounded() -> None:
     many = "for n in range(200):\n    await pay('x' * 5000 + str(n))\noutput = {}['no']"
     coder = coder_of(many, WORKS, rounds=2)
@@ -102,7 +89,6 @@ ONCE: dict[str, tuple[list[str], str, list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("programs", "value", "paid", "options"), ONCE.values(), ids=ONCE)
-@scenario
 async def test_effects_happen_at_most_once(
     programs: list[str], value: str, paid: list[str], options: dict[str, Any]
 ) -> None:
@@ -111,8 +97,6 @@ async def test_effects_happen_at_most_once(
     assert (answer.value, till.paid) == ({"id": value}, paid)
     assert sum(tried.calls.get("pay", 0) for tried in answer.attempts) == len(paid)
 
-
-# --- identity --------------------------------------------------------------------------------------------
 
 NUMBERS = count()
 
@@ -126,8 +110,6 @@ class Order(BaseModel):
 
 
 class Item(BaseModel):
-    """A record of pydantic."""
-
     sku: str
     price: Decimal = Decimal("1.00")
     pin: SecretStr = SecretStr("0")
@@ -135,28 +117,11 @@ class Item(BaseModel):
     tags: list[str] = Field(default_factory=list)
 
 
-@dataclass
-class Row:
-    """A dataclass."""
-
-    n: int
-    share: float = 1.0
-    tags: list[str] = field(default_factory=list[str])
-
-
-class Line(TypedDict):
-    """A typed dictionary."""
-
-    at: datetime
-
-
 SAME: list[tuple[Any, Any, Any]] = [
     (Any, {"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0}),
     (Item, {"sku": "a"}, {"sku": "a", "tags": [], "price": 1}),
     (Item, {"sku": "a", "price": "2.50"}, {"price": 2.5, "sku": "a"}),
-    (Row, {"n": 1}, {"n": 1.0, "share": 1, "tags": []}),
     (Order, {"amount": 5, "pin": "1"}, {"pin": "1", "amount": 5}),
-    (Line, {"at": "2026-01-01T12:00:00Z"}, {"at": "2026-01-01T13:00:00+01:00"}),
 ]
 OTHER: list[tuple[Any, Any, Any]] = [
     (Any, 1, "1"),
@@ -165,18 +130,15 @@ OTHER: list[tuple[Any, Any, Any]] = [
     (Item, {"sku": "a", "pin": "1"}, {"sku": "a", "pin": "2"}),
     (Item, {"sku": "a", "card": "1"}, {"sku": "a", "card": "2"}),
     (Order, {"amount": 5, "pin": "1"}, {"amount": 5, "pin": "2"}),
-    (Row, {"n": 1}, {"n": 2}),
 ]
 
 
-@scenario
 async def test_equal_arguments_are_one_call() -> None:
     """Two programs of one answer call a tool of each case."""
     cases, calls = [*SAME, *OTHER], Counter[int]()
 
     def taking(number: int, kind: Any) -> Tool:
         async def take(x: Any) -> str:
-            """Take something."""
             calls[number] += 1
             return "taken"
 
@@ -195,8 +157,6 @@ async def test_equal_arguments_are_one_call() -> None:
     assert [calls[number] for number in range(len(cases))] == [1] * len(SAME) + [2] * len(OTHER)
 
 
-# --- failures after acting -------------------------------------------------------------------------------
-
 did: list[Any] = []
 
 
@@ -206,35 +166,28 @@ def _nothing_done() -> None:
 
 
 class Broken:
-    """Has no text."""
-
     def __repr__(self) -> str:
         raise ZeroDivisionError("no words")
 
 
 class HalfDone(Exception):
-    """The first half is done."""
-
     has_acted = True
 
 
 @tool
 async def pay(amount: int) -> str:
-    """Pay."""
     did.append(amount)
     return "paid"
 
 
 @tool
 async def awaited() -> object:
-    """Act, and return what cannot be written."""
     did.append(1)
     return Broken()
 
 
 @tool
 async def half() -> None:
-    """Do one half."""
     did.append(1)
     raise HalfDone("the first half is done")
 
@@ -251,23 +204,11 @@ async def asks_agent() -> str:
     return str(await Agent(instructions="Pay.", model=Scripted(failing), tools=[pay]).ask("Pay 5."))
 
 
-@pytest.mark.parametrize(
-    ("called", "times", "told"),
-    [
-        (awaited, 1, "failed after it had acted"),
-        (half, 1, "failed after it had acted"),
-        (asks_agent, 1, "failed after it had acted"),
-    ],
-)
-@scenario
-async def test_a_tool_that_acted_and_failed_is_not_called_again(called: Tool, times: int, told: str) -> None:
-    caught = (
-        f"try:\n    output = str(await {called.name}())\nexcept Exception as fault:\n    output = 'failed'"
-    )
+@pytest.mark.parametrize("called", [awaited, half, asks_agent], ids=lambda one: one.name)
+async def test_a_tool_that_acted_and_failed_is_not_called_again(called: Tool) -> None:
+    caught = f"try:\n    output = str(await {called.name}())\nexcept Exception:\n    output = 'failed'"
     coder = coder_of(f"{caught}\nassert output == ''", caught, rounds=2)
     answer = await coder.answer(Task("act", input={"q": str}, output=str, tools=[called]), {"q": "x"})
-    assert answer.value == "failed" and len(did) == times
-    (report,) = [
-        text for _, text in said(coder.session, "attempt_a") if text.startswith("Programs that failed")
-    ]
-    assert f"- {called.name} {{}} {told}" in report
+    assert answer.value == "failed" and len(did) == 1
+    (report,) = [text for _, text in said(coder.session, "attempt_a") if text.startswith("Programs that")]
+    assert f"- {called.name} {{}} failed after it had acted" in report

@@ -50,31 +50,23 @@ async def give(value: Any = None) -> Any:
     return [value, (1, 2), NAME, 2**80]
 
 
-async def slow(seconds: float) -> float:
-    await asyncio.sleep(seconds)
-    return seconds
+FUNCTIONS: dict[str, Any] = {"add": add, "fail": fail, "give": give}
 
 
-FUNCTIONS: dict[str, Any] = {"add": add, "fail": fail, "give": give, "slow": slow}
+def ran(code: str) -> SandboxResult:
+    return RUNNER.run(SANDBOX.run(code, functions=FUNCTIONS))
 
 
-def ran(code: str, bounds: Bounds = Bounds(), **inputs: Any) -> SandboxResult:  # noqa: B008
-    return RUNNER.run(SANDBOX.run(code, inputs=inputs, functions=FUNCTIONS, bounds=bounds))
-
-
-def fault(code: str, bounds: Bounds = Bounds()) -> ProgramFault:  # noqa: B008
+def fault(code: str, **bounds: Any) -> ProgramFault:
     with pytest.raises(ProgramFault) as raised:
-        ran(code, bounds)
+        RUNNER.run(SANDBOX.run(code, functions=FUNCTIONS, bounds=Bounds(**bounds)))
     return raised.value
 
 
 ANSWERS = {
     "its last expression": ("x = 2\nx + 1", 3),
     "output": ("output = 2\n5", 2),
-    "output of a function": ("def f():\n    global output\n    output = 4\nf()", 4),
     "after ä": ("'ä'; 'ö'", "ö"),
-    "keys that are no text": ("{1: True, None: 2}", {"1": True, "null": 2}),
-    "a date": ("from datetime import date\n[date(2026, 1, 2)]", ["2026-01-02"]),
     "a dataclass": ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nP(1)", {"x": 1}),
     "an async function as a value": (
         "async def f(n): return n\nasync def twice(g): return [await g(1), await g(2)]\nawait twice(f)",
@@ -93,20 +85,12 @@ def test_the_answer_is(case: tuple[str, Any]) -> None:
 
 
 FAULTS = {
-    "no answer": ("x = 1", "answer", None, "has no answer"),
     "no answer in the end": ("if False: output = 1", "answer", None, "before `output` was set"),
     "a call that was not awaited": ("add(1)", "answer", None, "coroutine"),
     "not a number": ("float('nan')", "answer", None, "nan"),
-    "a builtin that is not there": ("vars()", "missing", 1, "only a part of Python"),
     "an error that reads like a limit": ("await fail('limit')", "raised", 1, "time limit"),
     "a coroutine as an argument": ("x = add(1)\nawait give(x)", "raised", 2, "coroutine"),
     "calls that nobody awaits": ("calls = [add(n) for n in [1, 2]]\n1", "types", 1, "never awaited, 2 times"),
-    "its own calls": (
-        "async def f(): return 1\nx = [f()]\n1",
-        "types",
-        2,
-        "`f` was called and never awaited",
-    ),
 }
 
 
@@ -118,23 +102,11 @@ def test_a_fault_says_what_and_where(case: tuple[str, str, int | None, str]) -> 
     assert words in str(found)
 
 
-LIMITS = {
-    "time": ("while True: pass\n1", Bounds(seconds=0.1), "time limit"),
-    "memory": ("x = [0] * 10**9\n1", Bounds(), "memory limit"),
-    "depth": ("def f(n): return n and f(n - 1)\nf(50)", Bounds(depth=20), "recursion"),
-    "calls": ("for n in range(4): await add(n)\n1", Bounds(calls=3), "more than 3"),
-    "printed": ("print('x' * 11)\n1", Bounds(printed=10), "printed more"),
-    "answer": ("'x' * 9", Bounds(answer=10), "larger than 10"),
-}
-
-
-@pytest.mark.parametrize("case", LIMITS.values(), ids=LIMITS)
-def test_a_limit_holds(case: tuple[str, Bounds, str]) -> None:
-    code, bounds, words = case
-    found = fault(f"print('on')\n{code}" if bounds.printed > 10 else code, bounds)
-    assert found.kind == ("answer" if "larger than 10" in words else "limit")
-    assert words in str(found)
-    assert bounds.printed == 10 or found.printed == "on\n"
+def test_a_limit_is_that_of_the_bounds() -> None:
+    assert "recursion" in str(fault("def f(n): return n and f(n - 1)\nf(50)", depth=20))
+    assert "printed more" in str(fault("print('x' * 11)\n1", printed=10))
+    assert "more than 3" in str(fault("for n in range(4): await add(n)\n1", calls=3))
+    assert "time limit" in str(fault("while True: pass\n1", seconds=0.1))
 
 
 def test_the_whole_time_is_limited(later: Callable[[float], None]) -> None:
@@ -152,17 +124,15 @@ def test_what_is_printed_is_kept() -> None:
     assert fault("print('seen')\n1 / 0").printed == "seen\n"
 
 
-@pytest.mark.parametrize("code", ["await slow(60)", "while True: pass\n1"])
-def test_cancelling_stops_the_program_and_its_calls(code: str) -> None:
+def test_cancelling_stops_a_program_that_computes() -> None:
     async def cancelled() -> Any:
-        started = asyncio.Event()
-        bounds = Bounds(seconds=300, wall=300)
+        started, code = asyncio.Event(), "await begin()\nwhile True: pass\n1"
 
         async def begin() -> None:
             started.set()
 
-        functions = {**FUNCTIONS, "begin": begin}
-        run = asyncio.create_task(SANDBOX.run(f"await begin()\n{code}", functions=functions, bounds=bounds))
+        endless = SANDBOX.run(code, functions={"begin": begin}, bounds=Bounds(seconds=300, wall=300))
+        run = asyncio.create_task(endless)
         await started.wait()
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -188,22 +158,19 @@ def test_a_program_that_another_one_calls_needs_no_further_place() -> None:
     assert asyncio.run(nested()) == 5
 
 
-def test_waiting_for_a_place_counts_as_time() -> None:
-    async def crowded() -> None:
-        sandbox = Sandbox(programs=1)
-        begun = asyncio.Event()
+async def test_waiting_for_a_place_counts_as_time() -> None:
+    sandbox = Sandbox(programs=1)
+    begun = asyncio.Event()
 
-        async def stay() -> None:
-            begun.set()
-            await asyncio.Event().wait()
+    async def stay() -> None:
+        begun.set()
+        await asyncio.Event().wait()
 
-        first = asyncio.create_task(sandbox.run("await stay()", functions={"stay": stay}))
-        await begun.wait()
-        with pytest.raises(ProgramFault, match=r"longer than 0\.1 s"):
-            await sandbox.run("1", bounds=Bounds(wall=0.1))
-        first.cancel()
-
-    asyncio.run(crowded())
+    first = asyncio.create_task(sandbox.run("await stay()", functions={"stay": stay}))
+    await begun.wait()
+    with pytest.raises(ProgramFault, match=r"longer than 0\.1 s"):
+        await sandbox.run("1", bounds=Bounds(wall=0.1))
+    first.cancel()
 
 
 def test_a_forger_only_deceives_itself() -> None:

@@ -98,25 +98,7 @@ def test_any_schema_becomes_python_that_the_checker_accepts(
     assert complaints(workers, text) == []
 
 
-NUMBER, TEXT = {"type": "number"}, {"type": "string"}
-
-
 def test_a_description_cannot_break_out_of_its_quotes() -> None:
     text = stubs_of([Declared("f", 'x"""\nimport os\n\\"', {})])
     (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.AsyncFunctionDef)]
     assert ast.get_docstring(function) is not None and len(function.body) == 2
-
-
-def test_descriptions_defaults_and_formats_are_shown() -> None:
-    parameters = {
-        "properties": {
-            "day": {"type": "string", "format": "date", "description": "The first\nday."},
-            "limit": {"type": "integer", "default": 10},
-            "text": {"type": "string", "default": "x" * 100},
-        },
-        "required": ["day"],
-    }
-    returns = {"type": "array", "items": {"type": "string", "format": "date-time"}}
-    text = stubs_of([Declared("f", "Does it.", parameters, returns)])
-    assert "(day: str, limit: int = 10, text: str = ...) -> list[str]:" in text
-    assert "Args:\n        day: ISO date: The first day.\n    Returns: ISO date and time" in text

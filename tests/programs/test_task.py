@@ -10,29 +10,23 @@ from quire.agent import tool
 from quire.errors import InvalidValue
 from quire.models import Scripted
 from quire.programs import ProgramFault, Task
-from tests.programs.coding import ADDING, coder_of, said, scenario, solving
+from tests.programs.coding import ADDING, coder_of, said, solving
 
 
 @dataclass
 class AsDataclass:
-    """One."""
-
     problem: str
     tries: int = 3
     tags: list[str] = field(default_factory=list)
 
 
 class AsModel(pydantic.BaseModel):
-    """One."""
-
     problem: str
     tries: int = 3
     tags: list[str] = []
 
 
 class AsDictionary(TypedDict):
-    """One."""
-
     problem: str
     tries: NotRequired[int]
 
@@ -84,7 +78,6 @@ def test_names_are_legal_and_distinct() -> None:
     assert {name: model.name for name, model in two.models.items()} == {"llm_a": "m", "llm_b": "n"}
 
 
-@scenario
 async def test_the_prompt_has_the_rules_the_task_the_declarations_and_the_input() -> None:
     coder = coder_of(ADDING, ADDING)
     await coder.answer(solving(), {"problem": "x" * 100_000})

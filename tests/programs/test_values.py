@@ -20,9 +20,6 @@ SCHEMA: dict[str, Any] = {
     "required": ["a"],
 }
 MISFITS = {
-    "none": "expected JSON",
-    "[]": "it is of type list, not object",
-    "{}": "it has no 'a'",
     '{"a": 0}': r"it\['a'\] breaks minimum, 1",
     '{"a": true}': r"it\['a'\] is of type bool, not integer or null",
     '{"a": 1, "b": [1, 2]}': r"it\['b'\] fits none of oneOf",
@@ -33,7 +30,7 @@ MISFITS = {
 
 @pytest.mark.parametrize(("text", "fault"), MISFITS.items())
 def test_an_answer_that_does_not_fit_is_an_error(text: str, fault: str) -> None:
-    with pytest.raises(ValueError, match=f"does not fit its schema: {fault}" if fault[:2] == "it" else "fit"):
+    with pytest.raises(ValueError, match=f"does not fit its schema: {fault}"):
         read_answer(text, SCHEMA)
 
 

@@ -33,7 +33,6 @@ REPLIES = st.lists(st.lists(CALLS, max_size=3), min_size=1, max_size=12)
 
 @tool
 def read(pages: int) -> str:
-    """Read some pages."""
     return "the quince stands by the wall " * 30 * pages
 
 

@@ -7,7 +7,8 @@ import re
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -24,6 +25,7 @@ from quire.sections import History, Instructions
 from quire.stores import MemoryStore
 
 SECRET = "the-secret-that-stays-outside"
+B = {"path": "a/b.txt"}
 
 
 class Desk:
@@ -47,15 +49,9 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "root")
 
 
-def test_the_tools_are_described_and_those_that_repeat_safely_are_marked(tmp_path: Path) -> None:
-    tools = file_tools(tmp_path)
-    names = ["list_files", "read_file", "search_files", "write_file"]
-    assert [one.name for one in tools if one.is_idempotent] == names
-    assert [one.name for one in tools if not one.is_idempotent] == ["edit_file", "remove_file"]
-    for one in tools:
-        parameters = one.definition["parameters"]["properties"]
-        assert "session" not in parameters
-        assert all(field.get("description") for field in parameters.values())
+def test_tools_that_do_not_repeat_safely_are_not_run_again(tmp_path: Path) -> None:
+    names = [one.name for one in file_tools(tmp_path) if not one.is_idempotent]
+    assert names == ["edit_file", "remove_file"]
 
 
 def test_files_are_written_read_edited_and_removed(desk: Desk) -> None:
@@ -66,19 +62,11 @@ def test_files_are_written_read_edited_and_removed(desk: Desk) -> None:
         ("list_files", {}, "a/\na/b.txt  14 bytes\nc.txt  0 bytes\n[3 found]"),
         ("list_files", {"path": "a/"}, "a/b.txt  14 bytes\n[1 found]"),
         ("read_file", {"path": "c.txt"}, "[c.txt is empty]"),
-        (
-            "read_file",
-            {"path": "a/b.txt", "first": 2, "count": 1},
-            "     2\ttwo\n[lines 2 to 2 of 3; continue with first=3]",
-        ),
-        ("read_file", {"path": "a/b.txt", "first": 4}, "OutOfRange: a/b.txt has 3 lines; there is no line 4"),
-        ("edit_file", {"path": "a/b.txt", "old": "two", "new": "2"}, "edited a/b.txt: 1 place"),
-        (
-            "edit_file",
-            {"path": "a/b.txt", "old": "e", "new": "E", "replace_all": True},
-            "edited a/b.txt: 3 places",
-        ),
-        ("read_file", {"path": "a/b.txt"}, "     1\tonE\n     2\t2\n     3\tthrEE\n[lines 1 to 3 of 3]"),
+        ("read_file", {**B, "count": 1}, "     1\tone\n[lines 1 to 1 of 3; continue with first=2]"),
+        ("read_file", {**B, "first": 4}, "OutOfRange: a/b.txt has 3 lines; there is no line 4"),
+        ("edit_file", {**B, "old": "two", "new": "2"}, "edited a/b.txt: 1 place"),
+        ("edit_file", {**B, "old": "e", "new": "E", "replace_all": True}, "edited a/b.txt: 3 places"),
+        ("read_file", B, "     1\tonE\n     2\t2\n     3\tthrEE\n[lines 1 to 3 of 3]"),
         ("write_file", {"path": "c.txt", "content": "é"}, "replaced c.txt: 2 bytes"),
         ("remove_file", {"path": "c.txt"}, "removed c.txt"),
         ("list_files", {"pattern": "*.txt"}, "a/b.txt  12 bytes\n[1 found]"),
@@ -140,10 +128,7 @@ def test_files_are_found_and_searched(desk: Desk) -> None:
     assert desk("search_files", text="total", ignore_case=True).count("Total of") == 4
     assert desk("search_files", text="nothing", path="plan.md") == "plan.md:2: nothing\n[1 matching line]"
     desk("write_file", path="long.txt", content=f"{'x' * 900}needle{'y' * 900}")
-    assert re.fullmatch(
-        r"long.txt:1: …x{80}needley{214}…\n\[1 matching line; files skipped.*",
-        desk("search_files", text="needle"),
-    )
+    assert re.match(r"long.txt:1: …x+needley+…\n\[1 matching line", desk("search_files", text="needle"))
     slow = "*a" * 200
     assert desk("list_files", pattern=f"{slow}b") == "[0 found]"
 
@@ -228,27 +213,15 @@ class World(Desk):
 
 def hostile_paths(world: World) -> list[str]:
     there = str(world.secret)
-    up = [
-        "../../outside/secret.txt",
-        "inside/../../../outside/secret.txt",
-        "..",
-        "../",
-        "dir-link/../outside",
-    ]
+    up = ["../../outside/secret.txt", "inside/../../../outside/secret.txt", "..", "../"]
     absolute = [there, f"//{there}", f" {there}", f"/proc/self/root{there}", "/dev/zero", "/", "~/secret.txt"]
     files = ["file-link", "file-link/", "loop", "dangling", "hard", "fifo", "zero", "chain/secret.txt"]
-    folders = [
-        "dir-link",
-        "dir-link/secret.txt",
-        "dir-link/made.txt",
-        "up-link",
-        f"root-link{there}",
-        "chain",
-    ]
+    folders = ["dir-link", "dir-link/secret.txt", "dir-link/../outside", "dir-link/made.txt"]
+    chains = ["up-link", f"root-link{there}", "chain"]
     below = ["inside/dir-link/secret.txt", "loop/x", "fifo/x", "inner-link/plain.txt", "dir-link./secret.txt"]
     odd = ["", ".", ".. /.. /outside", "..\n/outside", "..\\..\\outside", "\u2025/outside", "%2e%2e/outside"]
     long = ["a" * 300, "\u00e9" * 200, "a/" * 3_000 + "x", "a/" * 100 + "x", "../../outside/secret.txt\x00"]
-    return [*up, *absolute, *files, *folders, *below, *odd, *long]
+    return [*up, *absolute, *files, *folders, *chains, *below, *odd, *long]
 
 
 ATTEMPTS: dict[str, Callable[[Desk, str], str]] = {
@@ -277,15 +250,10 @@ def test_no_path_leads_outside(tmp_path: Path, way: str) -> None:
 
 def test_links_hard_links_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     world = World(tmp_path)
-    for way in ("read", "write", "edit"):
-        for name, words in (
-            ("file-link", "is a link"),
-            ("hard", "second name"),
-            ("fifo", "a pipe"),
-            ("zero", "a device"),
-        ):
-            if (world.room / name).exists() or name != "zero":
-                assert words in ATTEMPTS[way](world, name), (way, name)
+    told = {"file-link": "is a link", "hard": "second name", "fifo": "a pipe", "zero": "a device"}
+    for way, name in product(("read", "write", "edit"), told):
+        if (world.room / name).exists() or name != "zero":
+            assert told[name] in ATTEMPTS[way](world, name), (way, name)
     listed = world("list_files")
     assert "file-link (a link: never followed)" in listed and "fifo (not a file)" in listed
     assert "removed file-link" in world("remove_file", path="file-link")
@@ -317,39 +285,28 @@ def put(world: World, make: Callable[[Path], object]) -> None:
     os.rename(world.room / "other", world.room / "plain.txt")
 
 
-TRAPS: dict[str, Callable[[World], None]] = {
-    "link": lambda world: put(world, lambda path: path.symlink_to(world.single)),
-    "hard link": lambda world: put(world, lambda path: os.link(world.single, path)),
-    "pipe": lambda world: put(world, os.mkfifo),
+def link_folder(world: World) -> None:
+    (world.room / "inside").rename(world.room / "elsewhere")
+    (world.room / "inside").symlink_to(world.outside / "folder")
+
+
+IN_FILE = [(way, "plain.txt") for way in ("read", "edit", "search")]
+IN_FOLDER = [("list", ""), ("search", ""), ("list", "inside"), ("write", "inside/inner.txt")]
+TRAPS: dict[str, tuple[str, list[tuple[str, str]], Callable[[World], None]]] = {
+    "link": ("plain.txt", IN_FILE, lambda world: put(world, lambda path: path.symlink_to(world.single))),
+    "hard link": ("plain.txt", IN_FILE, lambda world: put(world, partial(os.link, world.single))),
+    "pipe": ("plain.txt", IN_FILE, lambda world: put(world, os.mkfifo)),
+    "linked folder": ("inside", IN_FOLDER, link_folder),
 }
 
 
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_trap_that_is_set_between_the_look_and_the_opening(tmp_path: Path, trap: str) -> None:
-    for way in ("read", "edit", "search"):
-        world = World(tmp_path / way)
-        with swapping("open", "plain.txt", lambda: TRAPS[trap](world)):  # noqa: B023
-            answer = ATTEMPTS[way](world, "plain.txt")
-        (world.room / "plain.txt").unlink()
-        world.check(answer, way)
-
-
-def test_a_folder_that_becomes_a_link_before_it_is_opened(tmp_path: Path) -> None:
-    acts: dict[str, Callable[[Desk], str]] = {
-        "list all": lambda desk: desk("list_files"),
-        "search": lambda desk: desk("search_files", text="stays"),
-        "list": lambda desk: desk("list_files", path="inside"),
-        "write": lambda desk: desk("write_file", path="inside/inner.txt", content="new"),
-    }
-    for name, act in acts.items():
-        world = World(tmp_path / name)
-
-        def swap(world: World = world) -> None:
-            (world.room / "inside").rename(world.room / "elsewhere")
-            (world.room / "inside").symlink_to(world.outside / "folder")
-
-        with swapping("open", "inside", swap):
-            world.check(act(world), name)
+    name, attempts, set_trap = TRAPS[trap]
+    for way, path in attempts:
+        world = World(tmp_path / way / path)
+        with swapping("open", name, partial(set_trap, world)):
+            world.check(ATTEMPTS[way](world, path), (way, path))
 
 
 def test_a_link_that_is_set_before_the_rename_is_replaced(tmp_path: Path) -> None:
@@ -413,7 +370,7 @@ def test_in_a_small_window_a_file_is_read_in_smaller_pages(tmp_path: Path) -> No
     assert len(session.pool) == 0 and "".join(f"{seen[number]}\n" for number in sorted(seen)) == text
 
 
-def test_limits_are_told(desk: Desk) -> None:
+def test_limits_are_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     (desk.room / "many").mkdir()
     for number in range(501):
         (desk.room / "many" / f"{number:03}").write_text("needle\n")
@@ -423,14 +380,9 @@ def test_limits_are_told(desk: Desk) -> None:
     assert "… [cut: 3,000 characters]" in desk("read_file", path="wide.txt")
     desk("write_file", path="long.txt", content="some words\n" * 4_000)
     page = desk("read_file", path="long.txt", count=4_000)
-    assert (
-        re.search(r"\[lines 1 to [\d,]+ of 4,000; continue with first=\d+\]\Z", page) and len(page) < 20_000
-    )
+    assert re.search(r"\[lines 1 to [\d,]+ of 4,000; continue with first=", page) and len(page) < 20_000
     assert "at most 10,000,000 fit" in desk("write_file", path="large", content="é" * 5_000_001)
     (desk.room / "large").write_text("x" * 10_000_001)
     assert "large has more than 10,000,000 bytes" in desk("read_file", path="large")
-    for folder in range(40):
-        (desk.room / f"full-{folder}").mkdir()
-        for number in range(500):
-            os.mknod(desk.room / f"full-{folder}" / str(number))
-    assert "only 20,000 files and folders were visited" in desk("list_files", pattern="none")
+    monkeypatch.setattr("quire.agent.builtin.files_paths._MAX_ENTRIES", 400)
+    assert "only 400 files and folders were visited" in desk("list_files", pattern="none")

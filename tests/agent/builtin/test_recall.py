@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -12,9 +12,8 @@ from quire import Agent, Budget, Session, Template, ToolCall
 from quire.agent import Limits, run, tool
 from quire.agent.builtin import read_back_tools, recall_tools
 from quire.context import DEFAULT_MODEL
-from quire.errors import WrongType
 from quire.items import Message
-from quire.memory import Knowledge, Memory
+from quire.memory import Knowledge
 from quire.models import Scripted
 from quire.providers import Rendered
 from quire.sections import History, Instructions
@@ -96,18 +95,6 @@ def test_documents_alone() -> None:
     assert "at the desk" in both and "heliotrope" in both
 
 
-def test_documents_of_a_shared_scope_and_no_conversation_of_another_person() -> None:
-    store = MemoryStore()
-    lived(store, "ana/one")
-    Knowledge(store, "handbook").add_text("Lockers open with a key at the desk.", source="desk.md")
-    ben = Session.open("ben/one", store=store)
-    for one in recall_tools(memory=Memory.of(store, "handbook")):
-        told = asyncio.run(run(one, {"question": "How does a locker open?"}, session=ben)).content
-        assert "at the desk" in str(told) and "heliotrope" not in str(told)
-    with pytest.raises(WrongType):
-        recall_tools(memory=cast(Any, "handbook"))
-
-
 @pytest.mark.laws
 @given(own=st.lists(TEXTS, max_size=8), others=st.lists(TEXTS, min_size=1, max_size=8), question=TEXTS)
 def test_nothing_of_another_scope_comes_back(own: list[str], others: list[str], question: str) -> None:
@@ -145,43 +132,33 @@ class Obedient:
     """Reads an output back, several pieces at once, and goes on where it is told to."""
 
     def __init__(self, size: int, together: int) -> None:
-        self._places: dict[int, int] = {
-            size * lane // together: size * (lane + 1) // together for lane in range(together)
-        }
-        self._asked: dict[str, int] = {}
-        self._handle: str = ""
-        self.seen: dict[int, str] = {}
+        self._lanes = [(size * lane // together, size * (lane + 1) // together) for lane in range(together)]
+        self._asked: dict[str, tuple[int, int]] = {}
+        self._pieces: dict[int, str] = {}
+        self._handle = ""
 
     def __call__(self, sent: Rendered) -> Any:
-        told = {
-            one["tool_call_id"]: one["content"] for one in sent.payload["messages"] if one["role"] == "tool"
-        }
-        if not told:
+        results = [one for one in sent.payload["messages"] if one["role"] == "tool"]
+        if not results:
             return ToolCall("c0", "dump")
-        if not self._handle:
-            found = _KEPT.search(str(told["c0"]))
-            assert found is not None
-            self._handle = found[1]
-        else:
-            self._read(told)
-        self._asked = {f"c{len(told)}_{start}": start for start in self._places}
+        told = {one["tool_call_id"]: str(one["content"]) for one in results}
+        for call_id, (start, end) in self._asked.items():
+            self._pieces[start] = _GOING_ON.sub("", told[call_id])
+            going_on = _GOING_ON.search(told[call_id])
+            if going_on is not None and int(going_on[1]) < end:
+                self._lanes.append((int(going_on[1]), end))
+        self._handle = self._handle or _KEPT.findall(told["c0"])[0]
+        self._asked = {f"c{len(told)}_{lane[0]}": lane for lane in self._lanes}
+        self._lanes = []
         return [
             ToolCall(call_id, "read_back", json.dumps({"handle": self._handle, "start": start}))
-            for call_id, start in self._asked.items()
+            for call_id, (start, _) in self._asked.items()
         ] or "Read."
-
-    def _read(self, told: dict[str, str]) -> None:
-        before, self._places = self._places, {}
-        for call_id, start in self._asked.items():
-            self.seen[start] = _GOING_ON.sub("", told[call_id])
-            going_on = _GOING_ON.search(told[call_id])
-            if going_on is not None and int(going_on[1]) < before[start]:
-                self._places[int(going_on[1])] = before[start]
 
     @property
     def text(self) -> str:
         whole = ""
-        for start, piece in sorted(self.seen.items()):
+        for start, piece in sorted(self._pieces.items()):
             assert start <= len(whole)
             whole = whole[:start] + piece + whole[start + len(piece) :]
         return whole
@@ -205,19 +182,11 @@ def test_who_goes_on_as_told_sees_every_character(
 
     @tool(max_output=8_000)
     def dump() -> str:
-        """Give a long text."""
         return text
 
     budget = Budget(window=window, reserve=window // 8)
     template = Template(Instructions("Read it."), History(), budget=budget, model=name)
-    session = Session.open(store="memory:")
-    tools = [dump, *read_back_tools(tokens=tokens)]
-    agent = Agent(
-        session,
-        template=template,
-        model=Scripted(model, name=name),
-        tools=tools,
-        limits=Limits(requests=None),
-    )
-    assert asyncio.run(agent.ask("Read all of it.")).text == "Read."
-    assert model.text == text and len(session.pool) == 1  # nothing that was read back was moved out again
+    tools, answers = [dump, *read_back_tools(tokens=tokens)], Scripted(model, name=name)
+    agent = Agent(template=template, model=answers, tools=tools, limits=Limits(requests=None))
+    assert agent.ask_sync("Read all of it.").text == "Read."
+    assert model.text == text and len(agent.session.pool) == 1  # nothing read back was moved out again

@@ -5,7 +5,6 @@ import decimal
 import enum
 import pathlib
 import uuid
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -91,25 +90,15 @@ CASES: dict[str, Case] = {
     "float": Case(float, ((1.5, 1.5), (2, 2.0), ("2.5", 2.5), ("1e3", 1000.0)), (True, None, "x")),
     "bool": Case(bool, ((True, True), ("false", False), ("True", True)), (2, "yes", None)),
     "None": Case(None, ((None, None), ("null", None)), (0, "", False)),
-    "any": Case(Any, ((1, 1), ([None], [None])), ()),
     "optional": Case(int | None, ((None, None), (1, 1), ("1", 1), ("null", None)), ("x", [])),
     "text first": Case(str | int, (("3", "3"), (3, 3)), (None, 3.5)),
-    "number first": Case(int | str, (("3", "3"), (3, 3), ("x", "x")), (None,)),
-    "float or int": Case(float | int, ((3, 3), (3.5, 3.5)), ("x",)),
     "list": Case(list[int], (([1, "2"], [1, 2]), ([], []), ("[1]", [1])), (1, {"a": 1}, ["x"], "1")),
-    "sequence": Case(Sequence[str], ((["a"], ["a"]),), ("abc",)),
     "tuple": Case(tuple[int, str], (([1, "a"], (1, "a")),), ([1], [1, "a", 2], ["a", 1])),
-    "tuple of any length": Case(tuple[int, ...], (([1, 2], (1, 2)), ([], ())), (["x"],)),
-    "empty tuple": Case(tuple[()], (([], ()),), ([1],)),
     "set": Case(set[str], ((["a", "a"], {"a"}),), ([1],)),
     "dict": Case(dict[str, int], (({"a": "1"}, {"a": 1}), ('{"a": 1}', {"a": 1})), ([], {"a": "x"})),
-    "dict by number": Case(dict[int, str], (({"1": "a"}, {1: "a"}),), ({"x": "a"}, {"1": "a", "01": "b"})),
-    "mapping": Case(Mapping[str, Any], (({"a": [1]}, {"a": [1]}),), (3,)),
-    "bare": Case(dict, (({"a": [1]}, {"a": [1]}),), (3,)),
     "literal": Case(
         Literal["a", 1, True], (("a", "a"), (1, 1), (True, True), ("1", 1)), ("b", 2, False, None)
     ),
-    "literal or none": Case(Literal["a", None], (("a", "a"), (None, None)), ("b",)),
     "enum": Case(Colour, (("red", Colour.RED), ("blue", Colour.BLUE)), ("green", 1)),
     "dataclass": Case(
         Point,
@@ -150,15 +139,8 @@ CASES: dict[str, Case] = {
         (({"label": "a"}, Tree(label="a")), ([{"name": "Ann", "age": 3}], [ANN])),
         ({"x": 1},),
     ),
-    "pydantic in a list": Case(list[Person], (([{"name": "Ann", "age": 3}], [ANN]),), ([{"name": 3}],)),
-    "recursive pydantic": Case(
-        Tree,
-        (({"label": "a", "branches": [{"label": "b"}]}, Tree(label="a", branches=[Tree(label="b")])),),
-        ({"label": "a", "branches": [1]},),
-    ),
     "datetime": Case(datetime.datetime, (("2026-05-01T12:00:00Z", NOON),), ("soon", [])),
     "date": Case(datetime.date, (("2026-05-01", NOON.date()),), ("2026-13-01",)),
-    "duration": Case(datetime.timedelta, (("PT90S", datetime.timedelta(seconds=90)),), ("long",)),
     "uuid": Case(uuid.UUID, ((str(ID), ID),), ("x",)),
     "decimal": Case(decimal.Decimal, (("12.50", decimal.Decimal("12.50")), (3, decimal.Decimal(3))), ("x",)),
     "bytes": Case(bytes, (("aGk=", b"hi"),), ("!",)),
