@@ -4,6 +4,7 @@
 
 import asyncio
 import json
+import re
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,8 @@ from quire.sections import History
 from quire.session import find_items
 from quire.stores import MemoryStore
 from tests.integrations.killed import die, run_killed
+from tests.integrations.owners import NEEDS_OWNERS, run_tests, source
+from tests.providers.replies import Call, Reply, whole
 
 pytest.importorskip("agents", reason="openai-agents is not installed")
 
@@ -431,53 +434,32 @@ def test_spending_has_the_price_of_the_model(given: str, monkeypatch: pytest.Mon
     assert not session.conversation.spending.unpriced
 
 
-class Upstream:
-    """A service that calls a tool, and answers once it has the result; `sent` are the requests."""
-
-    def __init__(self) -> None:
-        self.sent: list[Json] = []
-        http: Any = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
-        self.client = AsyncOpenAI(api_key="none", http_client=http)
-
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        body: Json = json.loads(request.content)
-        self.sent.append(body)
-        is_chat = "messages" in body
-        last, name, arguments = (
-            (body["messages"] if is_chat else body["input"])[-1],
-            "look_up",
-            '{"order": 7}',
-        )
-        call_id, text = f"c{len(self.sent)}", "On Monday."
-        if is_chat:
-            function = {"name": name, "arguments": arguments}
-            calls = [{"id": call_id, "type": "function", "function": function}]
-            message: Json = {"role": "assistant", "content": None, "tool_calls": calls}
-            if last["role"] == "tool":
-                message = {"role": "assistant", "content": text}
-            choice = {"index": 0, "finish_reason": "stop", "message": message}
-            fields: Json = {"object": "chat.completion", "created": 1, "choices": [choice]}
-        else:
-            called = {"type": "function_call", "name": name, "arguments": arguments, "call_id": call_id}
-            output: Json = {"id": f"fc_{call_id}", "status": "completed", **called}
-            if last.get("type") == "function_call_output":
-                output = answered(text) | {"id": f"msg_{call_id}"}
-            fields = {"object": "response", "created_at": 1, "output": [output], "tools": []}
-            fields |= {"parallel_tool_calls": True, "tool_choice": "auto"}
-        return httpx.Response(200, json={"id": "r", "model": "gpt-5.6", **fields})
-
-
 @pytest.mark.parametrize("kind", [OpenAIChatCompletionsModel, OpenAIResponsesModel])
 def test_both_models_of_the_sdk_take_what_is_sent(kind: Any) -> None:
+    requests: list[Json] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        requests.append(body)
+        last = (body.get("messages") or body["input"])[-1]
+        reply = Reply(calls=(Call(f"c{len(requests)}", "look_up", {"order": 7}),))
+        if last.get("role") == "tool" or last.get("type") == "function_call_output":
+            reply = Reply(text="On Monday.")
+        wire = "openai" if "messages" in body else "openai-responses"
+        body = json.dumps({"id": "r", "created_at": 1, **whole(wire, reply)})
+        return httpx.Response(200, json=json.loads(body.replace("msg_1", f"msg_{len(requests)}")))
+
+    http: Any = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    client = AsyncOpenAI(api_key="none", http_client=http)
     other = OpenAIResponsesModel if kind is OpenAIChatCompletionsModel else OpenAIChatCompletionsModel
-    session, upstream = session_of("memory:"), Upstream()
+    session = session_of("memory:")
     for model in (kind, kind, other, kind):
-        agent = Agent(name="Support", model=model("gpt-5.6", upstream.client), tools=[look_up])
+        agent = Agent(name="Support", model=model("gpt-5.6", client), tools=[look_up])
         assert run(session, agent, "Where is order 7?").final_output == "On Monday."
-        add(session, called(f"lost-{len(upstream.sent)}"))
-    for request in upstream.sent:
+        add(session, called(f"lost-{len(requests)}"))
+    for request in requests:
         assert not list(check(request, "openai" if "messages" in request else "openai-responses"))
-    assert json.dumps(upstream.sent[-1]).count("It is uncertain whether this was done") == 3
+    assert json.dumps(requests[-1]).count("It is uncertain whether this was done") == 3
 
 
 # Several agents
@@ -571,3 +553,12 @@ def test_a_filter_without_a_window_is_refused() -> None:
 def test_a_session_that_would_not_give_back_what_was_added_is_refused() -> None:
     with pytest.raises(InvalidValue, match="redact"):
         QuireSession("support-7", store="memory:", redact=lambda item: item)
+
+
+@NEEDS_OWNERS
+def test_the_owners_tests_pass() -> None:
+    root = source("openai-agents")
+    paths = [*root.glob("tests/test_*.py"), *root.glob("tests/memory/test_*.py")]
+    chosen = [str(path) for path in paths if "SQLiteSession(" in path.read_text()]
+    passed = re.search(r"(\d+) passed", run_tests(root, "-p", "openai_agents_owners", *chosen))
+    assert passed is not None and int(passed[1]) > 200

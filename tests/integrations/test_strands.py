@@ -3,14 +3,10 @@
 # pyright: basic, reportMissingImports=false
 
 import json
-import os
 import re
-import subprocess
 import sys
-import tarfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +18,7 @@ from quire.providers import check
 from quire.stores import MemoryStore
 from tests.docs.pages import DOCS, run_page
 from tests.integrations.killed import die, run_killed
+from tests.integrations.owners import NEEDS_OWNERS, run_tests, source
 
 pytest.importorskip("strands", reason="run by `make integrations`, in an environment of its own")
 
@@ -293,18 +290,10 @@ def test_a_number_that_another_process_has_used_is_refused(tmp_path: Path) -> No
     assert one.list_messages("s-1", "ann")[-1] == other.read_message("s-1", "ann", 5)
 
 
-@pytest.mark.skipif(
-    not os.environ.get("QUIRE_OWNERS"), reason="run by `make integrations`: it downloads the SDK"
-)
-def test_the_owners_tests_pass(tmp_path: Path) -> None:
+@NEEDS_OWNERS
+def test_the_owners_tests_pass() -> None:
     """The tests of the session manager, with our repository in the place of the one in their fixtures."""
-    name = f"strands-agents=={version('strands-agents')}"
-    download = [sys.executable, "-m", "pip", "download", "--no-binary", ":all:", "--no-deps", name]
-    if subprocess.run([*download, "-d", str(tmp_path)], check=False, capture_output=True).returncode:
-        pytest.skip(f"{name} cannot be downloaded")
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
-        archive.extractall(tmp_path, filter="data")
-    root = next(tmp_path.glob("strands_agents-*/"))
+    root = source("strands-agents")
     ours = """from quire.integrations.strands import QuireSessionRepository
 
 class MockedSessionRepository(QuireSessionRepository):
@@ -321,15 +310,7 @@ def pytest_pyfunc_call(pyfuncitem):
         return True
 """
     (root / "tests/conftest.py").write_text(conftest)  # theirs needs a simulator of AWS
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*run, "tests/strands/session/test_repository_session_manager.py"],
-        cwd=root,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4_000:]
+    run_tests(root, "tests/strands/session/test_repository_session_manager.py")
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
