@@ -45,7 +45,7 @@ from quire import Budget, Session, Template
 from quire.integrations.mirror import MARK, Mirror
 from quire.integrations.pydantic_ai import QuireCapability
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
-from quire.items import JSON, Message, ToolCall, ToolResult
+from quire.items import JSON, ToolResult
 from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
@@ -102,7 +102,11 @@ def faults(messages: list[ModelMessage]) -> list[Any]:
     """What a provider would refuse."""
     chat: list[dict[str, Any]] = []
     for message in messages:
-        calls = [_call(part) for part in parts_in([message], ToolCallPart)]
+        functions = [
+            (part.tool_call_id, {"name": part.tool_name, "arguments": part.args_as_json_str()})
+            for part in parts_in([message], ToolCallPart)
+        ]
+        calls = [{"id": one, "type": "function", "function": function} for one, function in functions]
         texts = [part.content for part in parts_in([message], TextPart)]
         if isinstance(message, ModelResponse):
             said = {"role": "assistant", "content": "\n".join(texts)}
@@ -116,47 +120,16 @@ def faults(messages: list[ModelMessage]) -> list[Any]:
     return list(check({"model": "gpt-5.6", "messages": chat}, "openai"))
 
 
-def _call(part: ToolCallPart) -> dict[str, Any]:
-    function = {"name": part.tool_name, "arguments": part.args_as_json_str()}
-    return {"id": part.tool_call_id, "type": "function", "function": function}
+POISONED: dict[str, list[ModelMessage]] = {
+    "a call without a result": [asked("Which?"), called("c1"), asked("Are you there?"), said("Yes.")],
+    "one of two results": [asked("Which?"), called("c1", "c2"), found("c2"), said("Two.")],
+    "a result without a call": [asked("Which?"), said("None."), found("c9"), said("Well.")],
+    "a result twice": [asked("Which?"), called("c1"), found("c1"), found("c1"), said("Three.")],
+    "a window that begins with a result": [found("c1"), said("Three are open.")],
+}
 
 
-def test_an_agent_answers_and_its_conversation_is_kept() -> None:
-    model = Scripted(called("c1"), said("Three."))
-    agent, capability = agent_of(model)
-
-    @agent.tool_plain
-    def look() -> str:
-        return "three orders"
-
-    result = run(agent, "Which orders are open?", conversation_id="q3", message_history=[])
-    assert result.output == "Three."
-    assert [message.kind for message in model.requests[-1]] == ["request", "response", "request"]
-    session = capability.session("q3")
-    assert [type(item) for item in session.view()] == [Message, ToolCall, ToolResult, Message]
-    assert len(session.receipts) == 2 and session.spending.usage.output > 0
-    assert _told(capability.messages("q3")) == _told(result.all_messages())
-
-
-def _told(messages: list[ModelMessage]) -> list[Any]:
-    return [PydanticCodec().identity(message) for message in messages]
-
-
-POISONED: list[tuple[str, list[ModelMessage]]] = [
-    ("a call without a result", [asked("Which?"), called("c1"), asked("Are you there?"), said("Yes.")]),
-    ("one of two results", [asked("Which?"), called("c1", "c2"), found("c2"), said("Two.")]),
-    ("a result without a call", [asked("Which?"), said("None."), found("c9"), said("Well.")]),
-    ("a result twice", [asked("Which?"), called("c1"), found("c1"), found("c1"), said("Three.")]),
-    ("a window that begins with a result", [found("c1"), said("Three are open.")]),
-]
-
-
-each_poisoned = pytest.mark.parametrize(
-    "history", [each for _, each in POISONED], ids=[name for name, _ in POISONED]
-)
-
-
-@each_poisoned
+@pytest.mark.parametrize("history", POISONED.values(), ids=POISONED)
 def test_a_poisoned_history_that_the_framework_does_not_repair_is_sent_whole_and_kept(
     history: list[ModelMessage],
 ) -> None:
@@ -250,7 +223,7 @@ MESSAGES: list[ModelMessage] = [
     ),
     ModelRequest(
         [
-            ToolReturnPart("look", {"seen": ["a", 2**70]}, "c1", metadata={"kept": True}),
+            ToolReturnPart("look", {"seen": ["a", 2**70]}, "c1", metadata={"$bytes": "AA=="}),
             ToolReturnPart("look", "Not there.", "c2", outcome="failed"),
         ]
     ),

@@ -23,21 +23,17 @@ from pydantic_ai.conversation_store import (
     InMemoryConversationStore,
 )
 from pydantic_ai.messages import (
-    BinaryImage,
-    ImageUrl,
     ModelMessage,
     ModelRequest,
     ModelResponse,
     TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
     UserPromptPart,
 )
 
 from quire.errors import StoreFailed
 from quire.integrations.pydantic_store import QuireConversationStore
 from quire.stores import MemoryStore, Place, Store
+from tests.integrations.test_pydantic_ai import MESSAGES
 from tests.stores.server import database
 
 pytestmark = pytest.mark.laws
@@ -89,38 +85,11 @@ def said(text: str = "") -> list[ModelMessage]:
     return [ModelRequest([UserPromptPart(text)]), ModelResponse([TextPart(f"You said {text}")])]
 
 
-RICH: list[ModelMessage] = [
-    ModelRequest(
-        [
-            UserPromptPart(
-                [
-                    "Look",
-                    ImageUrl("https://example.com/a.png"),
-                    BinaryImage(b"\x00\xff", media_type="image/png"),
-                ]
-            )
-        ],
-        instructions="Be brief.",
-        metadata={"$bytes": "AA==", "big": 2**70},
-    ),
-    ModelResponse(
-        [
-            ThinkingPart("Hm", signature="sig", provider_name="anthropic"),
-            ToolCallPart("look", {"at": "ü"}, "call-1", provider_details={"raw": [1, 2.5, None]}),
-        ],
-        model_name="m",
-        provider_name="anthropic",
-    ),
-    ModelRequest([ToolReturnPart("look", {"seen": ["a", {"b": True}]}, "call-1")]),
-    ModelResponse([TextPart("A cat.")]),
-]
-
-
 @awaited
 async def test_messages_of_all_kinds_come_back_equal(opened: Opening) -> None:
-    await opened().save(Conversation(conversation_id="a", messages=[*RICH]), scope="ana")
+    await opened().save(Conversation(conversation_id="a", messages=[*MESSAGES]), scope="ana")
     loaded = await opened().load("a", scope="ana")
-    assert loaded is not None and loaded.messages == RICH
+    assert loaded is not None and loaded.messages == MESSAGES
 
 
 @awaited
