@@ -66,20 +66,16 @@ def test_changing_the_list_of_messages_changes_the_context() -> None:
     messages = context.messages
     messages.append(Message(role="user", content="pears"))
     context.user("figs")
-    assert texts(messages) == ["pears", "figs"]
-    messages.extend([Message(role="user", content="plums")])
-    messages += [Message(role="user", content="limes")]
-    assert texts(messages) == texts(context) == ["pears", "figs", "plums", "limes"]
+    messages += [Message(role="user", content="plums")]
+    assert texts(messages) == texts(context) == ["pears", "figs", "plums"] and messages is context.messages
     messages.insert(0, Message(role="system", content="fruit"))
-    assert messages.pop().content == "limes" and messages is context.messages
+    assert messages.pop().content == "plums"
     del messages[1]
     messages[0] = Message(role="system", content="all fruit")
-    assert [fields["content"] for fields in saved("basket.json")] == ["all fruit", "figs", "plums"]
-    messages.remove(messages[1])
     messages.reverse()
-    assert texts(Context.from_file("basket.json")) == ["plums", "all fruit"]
+    assert texts(Context.from_file("basket.json")) == ["figs", "all fruit"]
     messages.clear()
-    assert len(context) == 0 and isinstance(messages, list)
+    assert len(context) == 0
 
 
 def test_items_of_the_engine_are_messages_too(runtime: Runtime) -> None:
