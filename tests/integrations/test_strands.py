@@ -193,19 +193,6 @@ def test_a_tool_that_asks_goes_on_with_the_answer() -> None:
     assert asked == ["A1", "A1"] and "paid" in str(model.sent[-1]) and "uncertain" not in str(model.sent)
 
 
-def test_an_append_takes_as_long_after_many_messages() -> None:
-    sessions = QuireSessionRepository(MemoryStore())
-    sessions.create_session(Session("s/1", SessionType.AGENT))
-    sessions.create_agent("s/1", SessionAgent("a", {}, {}))
-    steps = list[int]()
-    for number in range(400):
-        with counting() as counted:
-            sessions.create_message("s/1", "a", SessionMessage(said(f"word {number}"), number))
-        steps.append(counted[0])
-    assert max(steps[-10:]) <= max(steps[10:20]) + 20
-    assert [one.message_id for one in sessions.list_messages("s/1", "a", 3, 100)] == [100, 101, 102]
-
-
 @contextmanager
 def counting() -> Iterator[list[int]]:
     """Count the calls of functions, and the steps of generators."""
@@ -219,18 +206,6 @@ def counting() -> Iterator[list[int]]:
         yield counted
     finally:
         sys.setprofile(None)
-
-
-def call(*ids: str) -> Any:
-    uses = [{"toolUse": {"toolUseId": one, "name": "look", "input": {"order": one}}} for one in ids]
-    return {"role": "assistant", "content": uses}
-
-
-def result(*ids: str) -> Any:
-    content = [
-        {"toolResult": {"toolUseId": one, "status": "success", "content": [{"text": "open"}]}} for one in ids
-    ]
-    return {"role": "user", "content": content}
 
 
 def said(text: str, role: str = "user") -> Any:
@@ -269,25 +244,36 @@ def test_a_session_of_another_manager_is_taken_whole(tmp_path: Path) -> None:
 # --- sessions -----------------------------------------------------------------------------------------------
 
 
-def message(number: int, text: str = "Hello") -> SessionMessage:
-    picture = {"image": {"format": "png", "source": {"bytes": b"\xff\xfe"}}}
-    return SessionMessage({"role": "user", "content": [{"text": text}, picture]}, number)
-
-
-def filled(repository: SessionRepository, count: int = 5) -> None:
-    repository.create_session(Session("s-1", SessionType.AGENT))
-    repository.create_agent("s-1", SessionAgent("ann", {"step": 1}, {}))
+def filled(store: Any, count: int) -> QuireSessionRepository:
+    """A repository with messages of an agent."""
+    sessions = QuireSessionRepository(store)
+    sessions.create_session(Session("s/1", SessionType.AGENT))
+    sessions.create_agent("s/1", SessionAgent("ann", {}, {}))
     for number in range(count):
-        repository.create_message("s-1", "ann", message(number, f"Message {number}"))
+        add(sessions, number)
+    return sessions
+
+
+def add(sessions: SessionRepository, number: int, text: str = "word") -> None:
+    sessions.create_message("s/1", "ann", SessionMessage(said(text), number))
+
+
+def test_an_append_takes_as_long_after_many_messages() -> None:
+    sessions, steps = filled(MemoryStore(), 0), list[int]()
+    for number in range(400):
+        with counting() as counted:
+            add(sessions, number)
+        steps.append(counted[0])
+    assert max(steps[-10:]) <= max(steps[10:20]) + 20
+    assert [one.message_id for one in sessions.list_messages("s/1", "ann", 3, 100)] == [100, 101, 102]
 
 
 def test_a_number_that_another_process_has_used_is_refused(tmp_path: Path) -> None:
-    one, other = QuireSessionRepository(tmp_path / "q.db"), QuireSessionRepository(tmp_path / "q.db")
-    filled(one)
-    other.create_message("s-1", "ann", message(5, "mine"))
+    one, other = filled(tmp_path / "q.db", 5), QuireSessionRepository(tmp_path / "q.db")
+    add(other, 5, "mine")
     with pytest.raises(SessionException, match="changed"):
-        one.create_message("s-1", "ann", message(5, "yours"))
-    assert one.list_messages("s-1", "ann")[-1] == other.read_message("s-1", "ann", 5)
+        add(one, 5, "yours")
+    assert one.list_messages("s/1", "ann")[-1] == other.read_message("s/1", "ann", 5)
 
 
 @NEEDS_OWNERS
