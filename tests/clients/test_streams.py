@@ -113,7 +113,6 @@ async def test_a_stream_that_breaks_off_leaves_what_came(
 
 
 @each_wire
-@in_loop
 async def test_a_connection_that_hangs_at_once_is_tried_again(server: Stage, wire: str) -> None:
     scene = server.scene(Exchange.wait, says(wire, "Here", " I am."))
     patient: Any = {"timeout": Timeouts(total=None), "retries": Retries(times=20, first=0.0)}
@@ -192,7 +191,6 @@ def _sends(wire: str, told: list[Any], end: Callable[[Exchange], None], exchange
 
 
 @each_wire
-@in_loop
 async def test_an_error_inside_a_stream(server: Stage, wire: str) -> None:
     told: dict[str, Any] = error(wire, 503, "overloaded_error", f"busy with {SECRET}")
     fault = {**told["error"], "type": "error"} if wire == "openai-responses" else {"type": "error", **told}

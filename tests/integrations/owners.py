@@ -1,5 +1,7 @@
 """What others wrote, run with ours. It is downloaded by `make integrations`, and is not part of Quire."""
 
+import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -31,11 +33,26 @@ def source(package: str) -> Path:
     return CACHE / name
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker of a plugin that is not needed: this module is one in the runs below."""
+    config.addinivalue_line("markers", "asyncio: a test that is awaited")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Await the tests that are coroutines."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames  # pyright: ignore[reportPrivateUsage]
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
 def run_tests(root: Path, *chosen: str) -> str:
     """Run some of the tests in a source distribution, which must pass, and return what pytest said."""
     path = os.pathsep.join([str(Path(__file__).parent), str(Path(quire.__file__).parents[1])])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "owners", *chosen],
         cwd=root,
         env={**os.environ, "PYTHONPATH": path},
         check=False,

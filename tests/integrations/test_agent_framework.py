@@ -125,7 +125,7 @@ def test_a_run_with_a_tool_is_kept_once(tmp_path: Path) -> None:
     assert len(history.session("s-1").receipts) == 3
 
 
-def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
+async def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
     said = [
         Message("user", ["Look:", Content.from_uri("https://a.example/x.png", media_type="image/png")]),
         Message("assistant", [Content.from_text_reasoning(text="Hm."), "It is red."], author_name="Ann"),
@@ -134,11 +134,9 @@ def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
         Message("assistant", ["Plain."]),
     ]
 
-    async def save_and_load() -> list[Message]:
-        await QuireHistory(8_000, tmp_path / "quire.db").save_messages("s-1", said)
-        return await QuireHistory(8_000, tmp_path / "quire.db").get_messages("s-1")
-
-    assert [one.to_dict() for one in asyncio.run(save_and_load())] == [one.to_dict() for one in said]
+    await QuireHistory(8_000, tmp_path / "quire.db").save_messages("s-1", said)
+    kept = await QuireHistory(8_000, tmp_path / "quire.db").get_messages("s-1")
+    assert [one.to_dict() for one in kept] == [one.to_dict() for one in said]
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
@@ -168,7 +166,7 @@ def test_spending_has_the_price_of_the_model(asked: str | None, answered: str | 
     assert spending.cost > 0 and not spending.unpriced
 
 
-def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
+async def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
     history = QuireHistory(8_000, "memory:")
 
     def called(name: str) -> list[Message]:
@@ -179,12 +177,9 @@ def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
             Message("tool", [Content.from_function_result("call_0", result="open")]),
         ]
 
-    async def save() -> None:
-        await history.save_messages("s-1", called("look")[:2])
-        await history.save_messages("s-2", called("search"))
-        await history.save_messages("s-1", called("look")[2:])
-
-    asyncio.run(save())
+    await history.save_messages("s-1", called("look")[:2])
+    await history.save_messages("s-2", called("search"))
+    await history.save_messages("s-1", called("look")[2:])
     for session, name in (("s-1", "look"), ("s-2", "search")):
         results = [item for item in history.session(session).view() if isinstance(item, ToolResult)]
         assert [item.name for item in results] == [name]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,7 @@ def test_spans_with_content_are_a_log_that_can_be_checked(traces: Traces, tmp_pa
     assert f"{file}: {log}" in ran("check", str(file)).stderr
 
 
-def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:
+async def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:
     """Also in a thread and beside other calls; an agent that it asks takes its turn there."""
 
     @tool
@@ -255,11 +256,8 @@ def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:
     calls = [ToolCall(name, name) for name in ("in_thread", "in_task", "asks")]
     agent = agent_of(traces.hooks(), calls, "Done.", tools=[in_thread, in_task, asks])
 
-    async def within() -> None:
-        with traces.tracer.start_as_current_span("request of a user"):
-            assert [delta async for delta in agent.stream("go")][-1].reply.stop == "done"  # type: ignore[union-attr]
-
-    asyncio.run(within())
+    with traces.tracer.start_as_current_span("request of a user"):
+        assert [delta async for delta in agent.stream("go")][-1].reply.stop == "done"  # type: ignore[union-attr]
     tree = dict(reversed(traces.tree()))
     assert tree["invoke_agent clerk"] == "request of a user"
     for name in ("in_thread", "in_task", "asks"):
@@ -271,22 +269,15 @@ def test_what_a_tool_does_is_in_its_span(traces: Traces) -> None:
 
 @NEEDS_SDK["openai"]
 @pytest.mark.parametrize("tries", [3, 2])
-def test_a_request_that_is_sent_again_is_one_span(traces: Traces, tries: int) -> None:
+async def test_a_request_that_is_sent_again_is_one_span(traces: Traces, tries: int) -> None:
     busy = fails(429, error("openai", 429, "rate_limit_exceeded", "slow down"))
     with stage() as server:
         scene = server.scene(busy, busy, says("openai", "Hello."))
         model = model_at(scene, "openai", retries=Retries(times=tries - 1, first=0.0))
         agent = Agent(opened(traces.hooks()), model=model)
-
-        async def ask() -> str:
-            async with model:
-                return str(await agent.ask("Hello?"))
-
-        if tries == 3:
-            assert asyncio.run(ask()) == "Hello."
-        else:
-            with pytest.raises(RateLimited):
-                asyncio.run(ask())
+        async with model:
+            with nullcontext() if tries == 3 else pytest.raises(RateLimited):
+                assert str(await agent.ask("Hello?")) == "Hello."
     asked = traces.one(f"chat {model.name}")
     assert events(asked) == [("quire.request.retry", {"error.type": "RateLimited"})] * (tries - 1)
     found = attributes(asked)

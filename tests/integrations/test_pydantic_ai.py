@@ -178,14 +178,11 @@ def test_a_run_without_a_prompt_is_sent() -> None:
     assert run(agent, message_history=[asked("Hello?"), said("Hm?")]).output == "Done."
 
 
-def test_streams_are_recorded() -> None:
-    async def stream(agent: Agent) -> str:
-        async with agent.run_stream("Hello?", conversation_id="q3") as streamed:
-            return str(await streamed.get_output())
-
+async def test_streams_are_recorded() -> None:
     capability = QuireCapability(32_000, MemoryStore())
     agent = Agent(TestModel(call_tools=[], custom_output_text="Good day."), capabilities=[capability])
-    assert asyncio.run(stream(agent)) == "Good day."
+    async with agent.run_stream("Hello?", conversation_id="q3") as streamed:
+        assert await streamed.get_output() == "Good day."
     assert [item.text for item in capability.session("q3").view()] == ["Hello?", "Good day."]  # type: ignore[union-attr]
 
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from functools import partial, wraps
+from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ParamSpec
+from typing import Any
 
 import pytest
 from hypothesis import settings, strategies as st
@@ -38,7 +38,6 @@ from tests.stores.server import database
 
 pytestmark = pytest.mark.laws
 
-P = ParamSpec("P")
 Opening = Callable[[], ConversationStore]
 _numbers = count(1)
 
@@ -66,33 +65,18 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
             yield lambda: QuireConversationStore(store)
 
 
-def awaited(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """The test as a plain function."""
-
-    @wraps(test)
-    def run(*args: P.args, **named: P.kwargs) -> None:
-        async def verb() -> None:
-            await test(*args, **named)
-
-        asyncio.run(asyncio.wait_for(verb(), 60))
-
-    return run
-
-
 def said(text: str = "") -> list[ModelMessage]:
     """A turn with one message of each side, unlike any other."""
     text = f"{text} {next(_numbers)}"
     return [ModelRequest([UserPromptPart(text)]), ModelResponse([TextPart(f"You said {text}")])]
 
 
-@awaited
 async def test_messages_of_all_kinds_come_back_equal(opened: Opening) -> None:
     await opened().save(Conversation(conversation_id="a", messages=[*MESSAGES]), scope="ana")
     loaded = await opened().load("a", scope="ana")
     assert loaded is not None and loaded.messages == MESSAGES
 
 
-@awaited
 async def test_of_writers_at_the_same_time_one_wins_and_the_others_leave_nothing(opened: Opening) -> None:
     await opened().save(Conversation(conversation_id="a", messages=said()))
     stores = [opened() for _ in range(8)]
@@ -111,7 +95,6 @@ async def test_of_writers_at_the_same_time_one_wins_and_the_others_leave_nothing
     assert entries is not None and entries[2:] == won[0]
 
 
-@awaited
 async def test_deleted_entries_are_gone_and_shared_ones_stay_for_forks(opened: Opening) -> None:
     alone = await opened().save(Conversation(conversation_id="alone", messages=said()))
     await opened().delete("alone")
@@ -132,7 +115,6 @@ async def test_deleted_entries_are_gone_and_shared_ones_stay_for_forks(opened: O
             await opened().read_entry(entry.id)
 
 
-@awaited
 async def test_what_was_deleted_is_erased_from_the_file(tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
     with Store.open(path) as store:
@@ -153,7 +135,6 @@ class Interrupted(MemoryStore):
         super().replace(place, bodies)
 
 
-@awaited
 async def test_a_deletion_that_was_cut_off_is_finished() -> None:
     kept = Interrupted()
     store = QuireConversationStore(kept)

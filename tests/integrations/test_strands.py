@@ -287,15 +287,7 @@ class MockedSessionRepository(QuireSessionRepository):
         super().__init__("memory:")
 """
     (root / "tests/fixtures/mock_session_repository.py").write_text(ours)
-    conftest = """import asyncio, inspect
-
-def pytest_pyfunc_call(pyfuncitem):
-    if inspect.iscoroutinefunction(pyfuncitem.obj):
-        names = inspect.signature(pyfuncitem.obj).parameters
-        asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-        return True
-"""
-    (root / "tests/conftest.py").write_text(conftest)  # theirs needs a simulator of AWS
+    (root / "tests/conftest.py").write_text("")  # theirs needs a simulator of AWS
     run_tests(root, "tests/strands/session/test_repository_session_manager.py")
 
 
