@@ -107,5 +107,9 @@ def events(wire: str, reply: Reply) -> list[Any]:
 def begun(wire: str, pieces: Sequence[str]) -> list[Any]:
     """The events up to the last word, and nothing after it."""
     told = events(wire, said(*pieces))
-    places = [place for place, event in enumerate(told) if pieces[-1] in str(event)]
-    return told[: places[0] + 1]
+    last = max(p for p, event in enumerate(told) if pieces[-1] in str(event) and _is_piece(wire, event))
+    return told[: last + 1]
+
+
+def _is_piece(wire: str, event: Any) -> bool:
+    return wire != "openai-responses" or event["type"].endswith(".delta")

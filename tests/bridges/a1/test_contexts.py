@@ -123,9 +123,6 @@ def test_a_context_file_has_the_layout_of_a1() -> None:
     assert set(saved("deep/basket.json")[0]) == {"role", "content", "timestamp", "message_id"}
     context.clear()
     assert saved("deep/basket.json") == []
-    assert (context.file_path, context.keep_updated) == (Path("deep/basket.json"), True)
-    read = Context.from_file("deep/basket.json")
-    assert (read.file_path, read.keep_updated) == (Path("deep/basket.json"), False)
 
 
 def test_a_runtime_file_has_the_layout_of_a1_and_its_settings_are_restored() -> None:
@@ -135,11 +132,9 @@ def test_a_runtime_file_has_the_layout_of_a1_and_its_settings_are_restored() -> 
         get_context("notes").clear()
     assert list(saved("all.json")) == ["cache_dir", "contexts"]
     assert [len(messages) for messages in saved("all.json")["contexts"].values()] == [1, 0]
-    assert (runtime.file_path, runtime.keep_updated) == (Path("all.json"), True)
     restored = Runtime.from_file("all.json")
     assert restored.CTX["main"].messages == runtime.CTX["main"].messages and len(restored.CTX["notes"]) == 0
     assert (restored.cache_dir, restored.file_path) == (Path("programs"), Path("all.json"))
-    assert not restored.keep_updated and Runtime.from_file("all.json", cache_dir="x").cache_dir == Path("x")
 
 
 def test_a_runtime_is_only_read_without_keep_updated_and_makes_no_folder() -> None:
