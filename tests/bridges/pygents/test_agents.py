@@ -23,6 +23,7 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
+from tests.bridges.pygents.conftest import ids, recording
 
 
 @pytest.fixture
@@ -53,18 +54,6 @@ async def run(agent: Agent, *turns: Turn[Any]) -> list[Any]:
     for turn in turns:
         await agent.put(turn)
     return [value async for _, value in agent.run()]
-
-
-def ids(pool: ContextPool) -> list[str | None]:
-    return [item.id for item in pool]
-
-
-def recording(calls: list[str], kind: Any) -> Any:
-    async def record(*args: Any) -> None:
-        calls.append(kind.value)
-
-    record.__name__ = kind.value
-    return hook(kind)(record)
 
 
 # Running turns
