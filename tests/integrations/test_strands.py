@@ -4,9 +4,8 @@
 
 import json
 import re
-import sys
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from quire.items import Message, ToolCall, ToolResult
 from quire.providers import check
 from quire.stores import MemoryStore
+from tests.counting import calls_of
 from tests.docs.pages import DOCS, run_page
 from tests.integrations.killed import die, run_killed
 from tests.integrations.owners import NEEDS_OWNERS, run_tests, source
@@ -193,21 +193,6 @@ def test_a_tool_that_asks_goes_on_with_the_answer() -> None:
     assert asked == ["A1", "A1"] and "paid" in str(model.sent[-1]) and "uncertain" not in str(model.sent)
 
 
-@contextmanager
-def counting() -> Iterator[list[int]]:
-    """Count the calls of functions, and the steps of generators."""
-    counted = [0]
-
-    def count(frame: Any, event: str, arg: Any) -> None:
-        counted[0] += event == "call"
-
-    sys.setprofile(count)
-    try:
-        yield counted
-    finally:
-        sys.setprofile(None)
-
-
 def said(text: str, role: str = "user") -> Any:
     return {"role": role, "content": [{"text": text}]}
 
@@ -261,9 +246,7 @@ def add(sessions: SessionRepository, number: int, text: str = "word") -> None:
 def test_an_append_takes_as_long_after_many_messages() -> None:
     sessions, steps = filled(MemoryStore(), 0), list[int]()
     for number in range(400):
-        with counting() as counted:
-            add(sessions, number)
-        steps.append(counted[0])
+        steps.append(calls_of(partial(add, sessions, number)))
     assert max(steps[-10:]) <= max(steps[10:20]) + 20
     assert [one.message_id for one in sessions.list_messages("s/1", "ann", 3, 100)] == [100, 101, 102]
 
