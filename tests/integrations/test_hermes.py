@@ -6,8 +6,6 @@ import importlib
 import json
 import os
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,8 @@ import pytest
 from quire.items import ToolResult
 from quire.providers import check
 from quire.stores import MemoryStore
+from tests.clients.scenes import Exchange, Scene, Stage, stage
+from tests.clients.speaking import says
 from tests.docs.pages import DOCS, run_page
 from tests.integrations import killed
 
@@ -96,42 +96,17 @@ def test_the_messages_of_one_request_are_selected() -> None:
     assert made.last_prompt_tokens == 0
 
 
-class Service(BaseHTTPRequestHandler):
-    """Chat Completions: answers every question, calls a tool when asked to, and remembers the requests."""
-
-    sent: list[Any] = []  # noqa: RUF012
-
-    def do_GET(self) -> None:
-        self._reply(b'{"object": "list", "data": []}', "application/json")
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.sent.append(request)
-        used = {"prompt_tokens": len(json.dumps(request)) // 4, "completion_tokens": 5, "total_tokens": 9}
-        said: dict[str, Any] = {"role": "assistant", "content": "It is open."}
-        if request["messages"][-1]["content"] == "Read it back.":
-            call = {"name": "read_back", "arguments": '{"handle": "output-1"}'}
-            said = {"role": "assistant", "tool_calls": [{"index": 0, "id": "r1", "function": call}]}
-        reason = "tool_calls" if "tool_calls" in said else "stop"
-        chunk = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
-        lines = [
-            {**chunk, "choices": [{"index": 0, "delta": said, "finish_reason": None}]},
-            {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": used},
-        ]
-        text = "".join(f"data: {json.dumps(line)}\n\n" for line in lines) + "data: [DONE]\n\n"
-        self._reply(text.encode(), "text/event-stream")
-
-    def _reply(self, data: bytes, kind: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None: ...
+def answer(exchange: Exchange) -> None:
+    """Call a tool when asked to, and answer everything else."""
+    if exchange.body["messages"][-1]["content"] == "Read it back.":
+        says("openai", calls=[("read_back", {"handle": "output-1"})])(exchange)
+    else:
+        says("openai", "It is open.")(exchange)
 
 
-def converse(home: Path, question: str, history: list[dict[str, Any]] | None = None) -> Any:
+def converse(
+    home: Path, server: Stage, question: str, history: list[dict[str, Any]] | None = None
+) -> tuple[Any, Scene]:
     """Ask an agent of Hermes that has the engine; without a history, it goes on with what it has kept."""
     plugin = home / "plugins" / "quire"
     plugin.mkdir(parents=True, exist_ok=True)
@@ -140,11 +115,10 @@ def converse(home: Path, question: str, history: list[dict[str, Any]] | None = N
     (home / "config.yaml").write_text(
         "context: {engine: quire}\nplugins: {enabled: [quire]}\nmodel: {context_length: 64000}\n"
     )
-    server = HTTPServer(("127.0.0.1", 0), Service)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    scene = server.scene(answer)
     kept = importlib.import_module("hermes_state").SessionDB(home / "state.db")
     host = importlib.import_module("run_agent").AIAgent(
-        base_url=f"http://127.0.0.1:{server.server_port}/v1",
+        base_url=f"{scene.base_url}/v1",
         api_key="none",
         model="scripted",
         quiet_mode=True,
@@ -156,16 +130,16 @@ def converse(home: Path, question: str, history: list[dict[str, Any]] | None = N
     )
     known = kept.get_messages_as_conversation("s-1") if history is None else history
     done = host.run_conversation(question, conversation_history=known)
-    server.shutdown()
     assert done["final_response"] == "It is open."
-    return host.context_compressor
+    return host.context_compressor, scene
 
 
 def lose(home: str) -> None:
     """Ask an agent of Hermes that is killed in the middle of a tool."""
     os.environ["HERMES_HOME"] = home
     QuireEngine.handle_tool_call = lambda *_, **__: killed.die()  # type: ignore[assignment,method-assign]
-    converse(Path(home), "Read it back.", turns(0, 900))
+    with stage() as server:
+        converse(Path(home), server, "Read it back.", turns(0, 900))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -174,8 +148,9 @@ def test_an_agent_of_hermes_that_was_killed_in_a_tool_goes_on(
 ) -> None:
     killed.run_killed(__name__, f"lose({str(tmp_path)!r})")
     monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    made = converse(tmp_path, "And now?")
-    sent = Service.sent[-1]["messages"]
+    with stage() as server:
+        made, scene = converse(tmp_path, server, "And now?")
+    sent = scene.requests[-1].body["messages"]
     assert not faults(sent) and "Read it back." in str(sent)
     made.on_session_start("s-1")
     assert results(made)[:900] == [f"A{number}" for number in range(900)]

@@ -16,12 +16,7 @@ from quire.bridges.videosdk import (
     ReadOnlyChatContext,
 )
 from quire.errors import InvalidValue, OutOfRange, UnknownId
-from tests.bridges.videosdk.shop import Answering, Streaming, calls, outputs, talk, told
-
-
-def at(time: float, text: str = "late", role: str = "user") -> ChatMessage:
-    return ChatMessage(role=ChatRole(role), content=[text], created_at=time)
-
+from tests.bridges.videosdk.shop import Answering, Streaming, at, calls, outputs, talk, told
 
 # Reading and changing
 
