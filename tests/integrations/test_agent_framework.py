@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -22,9 +21,8 @@ from agent_framework import (
 from quire.integrations.agent_framework import QuireHistory
 from quire.items import Message as QuireMessage, ToolCall, ToolResult
 from quire.providers import check
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import handle_in, look_up, run_killed
 
-ALL = " ".join(f"A{number} is open." for number in range(5_000))
 HANDLE = "HANDLE"
 """Stands for the handle that the stub of the last result names."""
 
@@ -44,10 +42,7 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
         self.sent.append(list(messages))
         answer = self.answers.pop(0)
         if answer[1] == HANDLE:
-            answer = (
-                answer[0],
-                json.dumps({"handle": re.findall("output-[0-9a-f]+", str(as_chat(self.sent[-1])))[-1]}),
-            )
+            answer = (answer[0], json.dumps({"handle": handle_in(as_chat(self.sent[-1]))}))
         if isinstance(answer, str):
             content: Any = answer
         else:
@@ -64,11 +59,7 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
 @tool(approval_mode="never_require")
 def look(order: str) -> str:
     """Look up an order."""
-    if order == "A13":
-        die()
-    if order == "all":
-        return ALL
-    return f"{order} is open. " + "It waits for the warehouse. " * 30
+    return look_up(order)
 
 
 def talk(history: QuireHistory, client: Scripted, *questions: str, **options: Any) -> None:

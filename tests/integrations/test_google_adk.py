@@ -3,7 +3,6 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from quire.items import ToolCall, ToolResult
 from quire.providers import check
 from quire.stores import MemoryStore
 from tests.docs.pages import DOCS, run_page
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import handle_in, look_up, run_killed
 
 pytest.importorskip("google.adk", reason="run by `make integrations`, in an environment of its own")
 
@@ -181,7 +180,7 @@ class Scripted(BaseLlm):  # type: ignore[misc]
         self.sent.append(list(llm_request.contents))
         answer = self.answers.pop(0)
         if answer == READ_BACK:
-            answer = ("read_back", {"handle": re.findall("output-[0-9a-f]+", str(self.sent[-1]))[-1]})
+            answer = ("read_back", {"handle": handle_in(self.sent[-1])})
         used = types.GenerateContentResponseUsageMetadata(
             prompt_token_count=100, candidates_token_count=10, cached_content_token_count=60
         )
@@ -196,11 +195,7 @@ class Scripted(BaseLlm):  # type: ignore[misc]
 
 def look(order: str) -> str:
     """Look up an order."""
-    if order == "A13":
-        die()
-    if order == "all":
-        return "\n".join(f"A{number} is open, and waits for the warehouse." for number in range(2_000))
-    return f"{order} is open. " + "It waits for the warehouse. " * 30
+    return look_up(order)
 
 
 def scripted(answers: Sequence[Answer]) -> Scripted:

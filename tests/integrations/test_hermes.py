@@ -5,7 +5,6 @@
 import importlib
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +77,8 @@ def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     (stub,) = [one["content"] for one in short if one["role"] == "tool"]
     assert "read_back" in stub and len(stub) < 200
     (schema,) = made.get_tool_schemas()
-    handle = re.findall("output-[0-9a-f]+", stub)[-1]
-    assert "line 7 of many" in json.loads(made.handle_tool_call(schema["name"], {"handle": handle}))["output"]
+    read = made.handle_tool_call(schema["name"], {"handle": killed.handle_in(stub)})
+    assert "line 7 of many" in json.loads(read)["output"]
     assert "error" in json.loads(made.handle_tool_call("other", {}))
 
 

@@ -5,7 +5,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -17,9 +16,8 @@ from livekit.agents import AgentSession, function_tool, llm
 from quire.integrations.livekit import QuireAgent, read_context, write_context
 from quire.items import Handoff, Message, Summary, ToolCall, ToolResult
 from quire.providers import check
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import ALL, handle_in, look_up, run_killed
 
-ALL = " ".join(f"A{number} is open." for number in range(5_000))
 HANDLE = "HANDLE"
 """Stands for the handle that the stub of the last result names."""
 
@@ -52,7 +50,7 @@ class Scripted(llm.LLM[Any]):
         answer = self._answers.pop(0)
         if answer[1] == HANDLE:
             said = str([item.output for item in chat_ctx.items if item.type == "function_call_output"])
-            answer = (answer[0], json.dumps({"handle": re.findall("output-[0-9a-f]+", said)[-1]}))
+            answer = (answer[0], json.dumps({"handle": handle_in(said)}))
         return _Stream(self, answer, **fields)
 
 
@@ -82,11 +80,7 @@ class Support(QuireAgent):
     @function_tool
     async def look(self, order: str) -> str:
         """Look up an order."""
-        if order == "A13":
-            die()
-        if order == "all":
-            return ALL
-        return f"{order} is open. " + "It waits for the warehouse. " * 30
+        return look_up(order)
 
     @function_tool
     async def transfer(self) -> tuple[QuireAgent, str]:

@@ -276,7 +276,8 @@ async def test_a_request_that_is_sent_again_is_one_span(traces: Traces, tries: i
         model = model_at(scene, "openai", retries=Retries(times=tries - 1, first=0.0))
         agent = Agent(opened(traces.hooks()), model=model)
         async with model:
-            with nullcontext() if tries == 3 else pytest.raises(RateLimited):
+            expected: Any = nullcontext() if tries == 3 else pytest.raises(RateLimited)
+            with expected:
                 assert str(await agent.ask("Hello?")) == "Hello."
     asked = traces.one(f"chat {model.name}")
     assert events(asked) == [("quire.request.retry", {"error.type": "RateLimited"})] * (tries - 1)

@@ -1,7 +1,6 @@
 """An agent of Pydantic AI with `QuireCapability`: what is sent fits and is valid, and nothing is lost."""
 
 import asyncio
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -49,7 +48,7 @@ from quire.items import JSON, ToolResult
 from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import die, handle_in, run_killed
 
 Answer = ModelResponse | Callable[[list[ModelMessage]], ModelResponse]
 
@@ -143,8 +142,7 @@ def test_a_poisoned_history_that_the_framework_does_not_repair_is_sent_whole_and
 
 def test_a_result_that_has_no_room_is_sent_as_a_stub_and_can_be_read() -> None:
     def read(messages: list[ModelMessage]) -> ModelResponse:
-        handle = re.search("output-[0-9a-f]+", parts_in(messages, ToolReturnPart)[-1].content)
-        return called("c2", tool="read_back", handle=handle and handle[0])
+        return called("c2", tool="read_back", handle=handle_in(messages))
 
     model = Scripted(called("c1"), read)
     agent, _ = agent_of(model, window=8_000)
