@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from itertools import count
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -32,9 +31,9 @@ from pydantic_ai.messages import (
 
 from quire.errors import StoreFailed
 from quire.integrations.pydantic_store import QuireConversationStore
-from quire.stores import MemoryStore, Place, Store
+from quire.stores import MemoryStore, Place
 from tests.integrations.test_pydantic_ai import MESSAGES
-from tests.stores.server import database
+from tests.stores.keeping import kept
 
 pytestmark = pytest.mark.laws
 
@@ -42,27 +41,18 @@ Opening = Callable[[], ConversationStore]
 _numbers = count(1)
 
 
-OTHERS = [pytest.param(kind, marks=pytest.mark.fuzz) for kind in ("memory", "jsonl", "sealed", "postgres")]
+OTHERS = ("memory", "json lines", "sealed sqlite", "postgres")
 
 
-@pytest.fixture(params=["theirs", "sqlite", *OTHERS])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
+@pytest.fixture(params=["theirs", "sqlite", *(pytest.param(name, marks=pytest.mark.fuzz) for name in OTHERS)])
+def opened(request: pytest.FixtureRequest) -> Iterator[Opening]:
     """Gives the same store each time, as another process would open it."""
     if request.param == "theirs":
         theirs = InMemoryConversationStore()
         yield lambda: theirs
-    elif request.param == "postgres":
-        with database() as url, Store.open(url) as store:
-            yield lambda: QuireConversationStore(store)
     else:
-        kinds: dict[str, Callable[[], Store]] = {
-            "memory": MemoryStore,
-            "sqlite": lambda: Store.open(tmp_path / "kept.db"),
-            "jsonl": lambda: Store.open(tmp_path / "kept.jsonl"),
-            "sealed": lambda: Store.open(tmp_path / "kept.db", key=b"k" * 32),
-        }
-        with kinds[request.param]() as store:
-            yield lambda: QuireConversationStore(store)
+        with kept(request.param) as held:
+            yield lambda: QuireConversationStore(held.store)
 
 
 def said(text: str = "") -> list[ModelMessage]:
@@ -115,13 +105,13 @@ async def test_deleted_entries_are_gone_and_shared_ones_stay_for_forks(opened: O
             await opened().read_entry(entry.id)
 
 
-async def test_what_was_deleted_is_erased_from_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "kept.db"
-    with Store.open(path) as store:
-        await QuireConversationStore(store).save(Conversation(conversation_id="a", messages=said("secret")))
-        await QuireConversationStore(store).delete("a")
-        store.scrub()
-    assert b"secret" not in path.read_bytes()
+async def test_what_was_deleted_is_erased_from_the_file() -> None:
+    with kept("sqlite") as held:
+        store = QuireConversationStore(held.store)
+        await store.save(Conversation(conversation_id="a", messages=said("secret")))
+        await store.delete("a")
+        held.store.scrub()
+        assert held.files_with(b"secret") == []
 
 
 class Interrupted(MemoryStore):
@@ -136,16 +126,16 @@ class Interrupted(MemoryStore):
 
 
 async def test_a_deletion_that_was_cut_off_is_finished() -> None:
-    kept = Interrupted()
-    store = QuireConversationStore(kept)
+    inner = Interrupted()
+    store = QuireConversationStore(inner)
     await store.save(Conversation(conversation_id="a", messages=said()))
     await store.fork("a", new_conversation_id="b")
     await store.delete("a")
     with pytest.raises(StoreFailed):
         await store.delete("b")
-    kept.fails = False
+    inner.fails = False
     assert await store.list_conversations() == []
-    bodies = [entry.body for place in kept.places() for entry in kept.read(place)]
+    bodies = [entry.body for place in inner.places() for entry in inner.read(place)]
     assert bodies and not any(b"You said" in body for body in bodies)
 
 
@@ -163,21 +153,19 @@ async def _listed(asked: Mapping[str, Any], store: ConversationStore, _: int) ->
 class Comparison(RuleBasedStateMachine):
     """Two stores that are told the same; the verbs of ours are called in two processes by turns."""
 
+    kind = "memory"
+
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.folder = TemporaryDirectory()
-        self.kept = self.open()
+        self.stack = ExitStack()
+        store = self.stack.enter_context(kept(self.kind)).store
         self.theirs = InMemoryConversationStore()
-        self.ours = [QuireConversationStore(self.kept), QuireConversationStore(self.kept)]
+        self.ours = [QuireConversationStore(store), QuireConversationStore(store)]
         self.loaded: list[tuple[Conversation, Conversation]] = []
 
-    def open(self) -> Store:
-        return MemoryStore()
-
     def teardown(self) -> None:
-        self.kept.close()
-        self.folder.cleanup()
+        self.stack.close()
         self.runner.close()
 
     def both(self, verb: Callable[[ConversationStore, int], Awaitable[Any]]) -> tuple[Any, Any]:
@@ -293,8 +281,7 @@ class Comparison(RuleBasedStateMachine):
 
 
 class ComparisonOnSQLite(Comparison):
-    def open(self) -> Store:
-        return Store.open(Path(self.folder.name) / "kept.db")
+    kind = "sqlite"
 
 
 TestComparison = Comparison.TestCase
