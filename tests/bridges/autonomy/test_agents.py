@@ -1,7 +1,7 @@
 """Agents on a node: what they are sent, what they see, their tools and limits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from quire.items import use_clock
 from quire.models import Scripted
 from quire.providers import Rendered
 from tests.bridges.autonomy.test_templates import HERE, Base, lines
+from tests.clients.scenes import stage
+from tests.clients.speaking import says
+from tests.models.answerers import NEEDS_SDK
 
 
 def looks(_: Rendered) -> ToolCall:
@@ -185,24 +188,14 @@ async def test_the_time_is_told_by_the_documented_tools() -> None:
     assert "1970-01-01T00:00:00+00:00" in words(utc) and "1970-01-01T09:00:00+09:00" in words(tokyo)
 
 
-class Client:
-    """A client of OpenAI's SDK that keeps what it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.chat = self.completions = self
-
-    async def create(self, **request: Any) -> AsyncIterator[Any]:
-        self.asked.append(request["extra_body"])
-        raise ConnectionError("no line")
-
-
+@NEEDS_SDK["openai"]
 async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> None:
-    client = Client()
-    model = Model("openai:gpt-4o", max_tokens=99, temperature=0.2, seed=7, client=client, retries=0)
-    for options in ({}, {"max_tokens": 5}):
-        with pytest.raises(Exception, match="ConnectionError"):
-            await model.complete_chat([{"role": "user", "content": "hello"}], **options)
-    first, second = client.asked
+    with stage() as server:
+        scene = server.scene(says("openai", "Good day."))
+        at: Any = {"base_url": f"{scene.base_url}/v1", "api_key": "k"}
+        async with Model("openai:gpt-4o", max_tokens=99, temperature=0.2, seed=7, **at) as model:
+            for options in ({}, {"max_tokens": 5}):
+                await model.complete_chat([{"role": "user", "content": "hello"}], **options)
+    first, second = (request.body for request in scene.requests)
     assert (first["temperature"], first["seed"], model.max_tokens) == (0.2, 7, 99)
     assert 99 in first.values() and 5 in second.values() and 99 not in second.values()
