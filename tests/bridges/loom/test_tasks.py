@@ -44,8 +44,8 @@ def contents(tasks: Iterable[Task]) -> list[str]:
     ],
 )  # fmt: skip
 def test_tasks_become_messages(action: str, parameters: dict[str, Any], role: str, content: str) -> None:
-    message = MessageConverter().convert_task_to_message(Task(action=action, parameters=parameters))
-    assert message == (None if role is None else {"role": role, "content": content})
+    messages = MessageConverter().convert_tasks_to_messages([Task(action=action, parameters=parameters)])
+    assert messages == ([] if role is None else [{"role": role, "content": content}])
 
 
 # The bus
@@ -83,6 +83,16 @@ async def test_without_waiting_a_task_is_done_in_the_background() -> None:
     gate.set()
     await bus.join()
     assert (begun, task.status, task.result) == (TaskStatus.RUNNING, TaskStatus.COMPLETED, "done")
+
+
+async def test_events_are_found_by_node_action_and_task() -> None:
+    bus = EventBus()
+    maid = Task(task_id="t", parameters={"content": "a", "node_id": "maid"})
+    for task in (thought("b", source_agent="maid", parent_task_id="t"), maid):
+        await bus.publish(task)
+    assert contents(bus.query_by_node("maid")) == contents(bus.query_by_task("t")) == ["b", "a"]
+    assert contents(bus.query_by_node("maid", "execute")) == ["a"]
+    assert contents(bus.query_by_action("node.thinking", "maid")) == ["b"]
 
 
 async def test_the_newest_events_are_kept_each_task_once() -> None:
