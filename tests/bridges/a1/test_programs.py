@@ -86,6 +86,12 @@ async def test_execute_returns_what_the_tool_returns_whatever_its_kind() -> None
     assert await get_runtime().execute(next_day, day=date(2026, 2, 28)) == date(2026, 3, 1)
     assert await get_runtime().execute(tool(count), until=2) == get_context()[-1].content
     assert roles(get_context()) == ["assistant", "tool"] * 2
+    get_context().clear()
+    get_context().assistant("The kiln is hot.")
+    with pytest.raises(ValueError, match="fewer than no pots"):
+        await get_runtime().execute(fire, pots=-1)
+    assert roles(get_context()) == ["assistant", "assistant", "tool"]
+    assert get_context()[0].tool_calls is None
 
 
 # Models

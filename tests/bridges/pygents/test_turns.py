@@ -27,6 +27,7 @@ from quire.bridges.pygents import (
     tool,
 )
 from quire.errors import Unencodable
+from tests.bridges.pygents.conftest import ids
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +114,23 @@ async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_
     await pool.add(ContextItem(1, "one", "b"))
     await note(pool, pool.get("a"), size=9)
     assert calls == [("a", "red", 2), ("b", "green", 2), ("a", "green", 9)]
+
+
+async def test_a_task_that_is_cancelled_in_a_before_hook_changes_nothing() -> None:
+    @hook(ContextPoolHook.BEFORE_ADD)
+    async def wait(pool: ContextPool, item: ContextItem[Any]) -> None:
+        if item.id == "c":
+            await asyncio.sleep(60)
+
+    pool = ContextPool(limit=2, hooks=[wait])
+    for name in "ab":
+        await pool.add(ContextItem(1, "a tile", name))
+    task = asyncio.create_task(pool.add(ContextItem(1, "a tile", "c")))
+    await asyncio.sleep(0)
+    assert ids(pool) == ["b"]  # the hook sees that room was made
+    task.cancel()
+    await asyncio.wait([task])
+    assert ids(pool) == ["a", "b"]
 
 
 # Turns
