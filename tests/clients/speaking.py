@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.clients.scenes import Exchange, Step
 from tests.providers import replies
+from tests.providers.replies import Reply
 
 NAMES = {
     "openai": "gpt-5.6",
@@ -16,18 +17,16 @@ NAMES = {
 Call = tuple[str, dict[str, Any]]
 
 
-class Said(NamedTuple):
+def said(*pieces: str, calls: Sequence[Call] = (), thought: str = "") -> Reply:
     """What a server says, whichever wire it speaks: text in pieces, calls, and a thought before them."""
-
-    pieces: Sequence[str] = ()
-    calls: Sequence[Call] = ()
-    thought: str = ""
+    made = (replies.Call(f"c{place}", *call) for place, call in enumerate(calls))
+    return Reply(thought, "".join(pieces), tuple(made), pieces)
 
 
 def says(wire: str, *pieces: str, calls: Sequence[Call] = (), thought: str = "") -> Step:
     """An answer of these words and calls, in one piece or as a stream, as it is asked for."""
-    said = Said(pieces, calls, thought)
-    return answers(wire, whole(wire, said), events(wire, said))
+    reply = said(*pieces, calls=calls, thought=thought)
+    return answers(wire, whole(wire, reply), events(wire, reply))
 
 
 def answers(wire: str, body: Any, told: Sequence[Any]) -> Step:
@@ -90,9 +89,9 @@ def error(wire: str, status: int, kind: str, message: str) -> Any:
     return {"error": {"type": kind, "code": kind, "message": message, "param": None}}
 
 
-def whole(wire: str, said: Said, finish: str | None = None) -> Any:
+def whole(wire: str, reply: Reply, finish: str | None = None) -> Any:
     """A whole response."""
-    body = replies.whole(wire, _reply(said), NAMES[wire])
+    body = replies.whole(wire, reply, NAMES[wire])
     if finish and wire == "openai":
         body["choices"][0]["finish_reason"] = finish
     elif finish:
@@ -100,22 +99,17 @@ def whole(wire: str, said: Said, finish: str | None = None) -> Any:
     return body
 
 
-def events(wire: str, said: Said) -> list[Any]:
+def events(wire: str, reply: Reply) -> list[Any]:
     """The events of a whole stream."""
-    return replies.events(wire, _reply(said), 99, NAMES[wire])
+    return replies.events(wire, reply, 99, NAMES[wire])
 
 
 def begun(wire: str, pieces: Sequence[str]) -> list[Any]:
     """The events up to the last word, and nothing after it."""
-    told = events(wire, Said(pieces))
+    told = events(wire, said(*pieces))
     last = max(p for p, event in enumerate(told) if pieces[-1] in str(event) and _is_piece(wire, event))
     return told[: last + 1]
 
 
 def _is_piece(wire: str, event: Any) -> bool:
     return wire != "openai-responses" or event["type"].endswith(".delta")
-
-
-def _reply(said: Said) -> replies.Reply:
-    calls = (replies.Call(f"c{place}", *call) for place, call in enumerate(said.calls))
-    return replies.Reply(said.thought, "".join(said.pieces), tuple(calls), tuple(said.pieces))

@@ -26,7 +26,7 @@ from quire.errors import (
 from quire.models import Retries
 from quire.stores import MemoryStore
 from tests.clients.scenes import PATIENCE, Exchange, Stage
-from tests.clients.speaking import Said, answers, error, fails, says, send, sends, whole
+from tests.clients.speaking import answers, error, fails, said, says, send, sends, whole
 from tests.models.answerers import (
     NEEDS_SDK,
     asked,
@@ -70,7 +70,7 @@ def test_errors_are_told_apart(
 @each_wire
 @both_ways
 @each_row(
-    "status code kind said tries",
+    "status code kind told tries",
     (529, "overloaded_error", Overloaded, r"is overloaded \(529 overloaded_error\)", 3),
     (401, "authentication_error", NotAuthorized, "rejected the API key", 1),
     (404, "not_found_error", ModelFailed, r"failed \(404 not_found_error\)", 1),
@@ -78,10 +78,10 @@ def test_errors_are_told_apart(
     (400, "context_length_exceeded", WindowExceeded, "larger than the context window", 1),
 )
 def test_the_words_of_a_service_are_noted_and_stay_out_of_the_message(
-    server: Stage, wire: str, how: str, status: int, code: str, kind: type[ModelFailed], said: str, tries: int
+    server: Stage, wire: str, how: str, status: int, code: str, kind: type[ModelFailed], told: str, tries: int
 ) -> None:
     scene = server.scene(fails(status, error(wire, status, code, f"not with {SECRET}")))
-    with pytest.raises(kind, match=said) as caught:
+    with pytest.raises(kind, match=told) as caught:
         asked(scene, wire, how)
     assert type(caught.value) is kind and len(scene.requests) == tries
     assert SECRET not in str(caught.value) and SECRET in note_of(caught.value)
@@ -238,7 +238,7 @@ def test_a_call_that_cannot_be_read_is_asked_for_again(
 @in_loop
 async def test_an_error_that_says_what_was_used_counts(server: Stage, how: str) -> None:
     failed = {"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "not now"}}
-    body = {**whole("openai-responses", Said()), **failed, "usage": {"input_tokens": 11, "output_tokens": 0}}
+    body = {**whole("openai-responses", said()), **failed, "usage": {"input_tokens": 11, "output_tokens": 0}}
     scene = server.scene(answers("openai-responses", body, [{"type": "response.failed", "response": body}]))
     async with model_at(scene, "openai-responses", retries=0) as model:
         session = Session.open("ana/one", store=MemoryStore())
@@ -257,8 +257,8 @@ async def test_an_error_that_says_what_was_used_counts(server: Stage, how: str) 
 @pytest.mark.parametrize(
     ("wire", "response"),
     [
-        pytest.param("anthropic", whole("anthropic", Said(), "refusal"), marks=NEEDS_SDK["anthropic"]),
-        pytest.param("openai", whole("openai", Said(), "content_filter"), marks=NEEDS_SDK["openai"]),
+        pytest.param("anthropic", whole("anthropic", said(), "refusal"), marks=NEEDS_SDK["anthropic"]),
+        pytest.param("openai", whole("openai", said(), "content_filter"), marks=NEEDS_SDK["openai"]),
         pytest.param("gemini", {"promptFeedback": {"blockReason": "SAFETY"}}, marks=NEEDS_SDK["gemini"]),
     ],
 )
@@ -269,6 +269,6 @@ def test_a_refusal_without_a_word_is_an_error(server: Stage, wire: str, response
 
 @NEEDS_SDK["anthropic"]
 def test_a_refusal_in_words_is_an_answer(server: Stage) -> None:
-    response = whole("anthropic", Said(["I would rather not."]), "refusal")
+    response = whole("anthropic", said("I would rather not."), "refusal")
     parsed = asked(server.scene(sends(response)), "anthropic")
     assert (text_of(parsed), parsed.finish) == ("I would rather not.", "refused")

@@ -161,7 +161,6 @@ async def test_a_receipt_is_the_body_that_was_sent(server: Stage, wire: str, how
 
 
 @NEEDS_SDK["openai"]
-@in_loop
 async def test_a_request_without_the_schema_that_was_refused_has_a_receipt_of_its_own(server: Stage) -> None:
     scene = server.scene(fails(400, REFUSAL), fails(429, {}), says("openai", '{"town": "Oslo"}'))
     async with model_at(scene, "openai", name="my-own-model", api_key="k") as model:
@@ -205,7 +204,6 @@ def test_a_process_that_is_killed_in_an_answer_leaves_a_receipt(server: Stage, t
 
 
 @each_wire
-@in_loop
 async def test_thinking_text_and_calls_come_whole_and_in_pieces(server: Stage, wire: str) -> None:
     wire_name = next(iter(provider_for(wire).render(QUESTION, tools=TOOLS[:1]).names))
     scene = server.scene(says(wire, "I ", "look.", calls=[(wire_name, {"q": "x"})], thought="Hm."))
@@ -252,7 +250,6 @@ def test_one_model_in_many_loops_and_threads(server: Stage, wire: str) -> None:
 
 
 @each_wire
-@in_loop
 async def test_a_client_of_the_caller_is_used_and_left_open(server: Stage, wire: str) -> None:
     scene = server.scene(fails(500, {}), says(wire, "Yes", "."))
     client = _client(wire, scene)

@@ -7,11 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.items import Message
+from quire.items import Item, Message, ToolCall, ToolResult
 from quire.models import Model
 from quire.providers import PROVIDERS, Parsed
-from tests.clients.histories import HISTORIES
 from tests.models.answerers import NEEDS_LOCAL, text_of, weights
+
+HISTORIES: list[list[Item]] = [
+    [Message("system", "Be brief."), Message("user", "Say hi.")],
+    [
+        Message("user", "Look both up."),
+        *(ToolCall(one, "look_up", '{"q": "a"}') for one in ("call-1", "call:2|é")),
+        *(ToolResult(one, "look_up", "found") for one in ("call:2|é", "call-1")),
+    ],
+    [ToolResult("gone", "look_up", "late"), Message("user", "Say hi.")],
+]
 
 _SERVER = """
 import sys, xllamacpp
@@ -46,9 +55,8 @@ def test_a_real_model_answers(wire: str, address: str) -> None:
 
     async def answers() -> list[Parsed]:
         async with Model(f"{wire}:small", base_url=base_url, timeout=300) as model:
-            asked = [HISTORIES[name] for name in ("a question", "parallel calls", "an orphan")]
-            found = [await model.ask(history, max_tokens=9) for history in asked]
-            return [*found, await model.stream(asked[0], max_tokens=9).whole()]
+            found = [await model.ask(history, max_tokens=9) for history in HISTORIES]
+            return [*found, await model.stream(HISTORIES[0], max_tokens=9).whole()]
 
     for parsed in asyncio.run(answers()):
         assert text_of(parsed) and parsed.usage is not None and parsed.usage.input > 0

@@ -15,7 +15,19 @@ from quire.items import Message
 from quire.models import Delta, Retries, Timeouts
 from quire.providers import Parsed
 from tests.clients.scenes import PATIENCE, Exchange, Scene, Stage, Step
-from tests.clients.speaking import Said, begun, breaks_off, error, events, fails, says, send, sends, whole
+from tests.clients.speaking import (
+    answers,
+    begun,
+    breaks_off,
+    error,
+    events,
+    fails,
+    said,
+    says,
+    send,
+    sends,
+    whole,
+)
 from tests.models.answerers import (
     NEEDS_SDK,
     QUESTION,
@@ -31,15 +43,15 @@ from tests.models.answerers import (
 
 SECRET = "the words of a person"
 SAID = {
-    "words": Said(["Hello", " there."]),
-    "thought": Said(["Hello", " there."], thought="Greet them."),
-    "call": Said(calls=[("look_up", {"q": "pens"})]),
+    "words": said("Hello", " there."),
+    "thought": said("Hello", " there.", thought="Greet them."),
+    "call": said(calls=[("look_up", {"q": "pens"})]),
 }
 
 
 def hold_interrupted(parsed: Parsed, words: str) -> None:
-    (said,) = parsed.items
-    assert isinstance(said, Message) and said.interrupted and said.text == words
+    (message,) = parsed.items
+    assert isinstance(message, Message) and message.interrupted and message.text == words
 
 
 def sends_lines(*lines: str) -> Step:
@@ -113,7 +125,6 @@ async def test_a_stream_that_breaks_off_leaves_what_came(
 
 
 @each_wire
-@in_loop
 async def test_a_connection_that_hangs_at_once_is_tried_again(server: Stage, wire: str) -> None:
     scene = server.scene(Exchange.wait, says(wire, "Here", " I am."))
     patient: Any = {"timeout": Timeouts(total=None), "retries": Retries(times=20, first=0.0)}
@@ -174,11 +185,11 @@ async def test_wherever_a_stream_breaks_off_nothing_is_told_twice(
                 return deltas, True
         return deltas, False
 
-    complete = says(wire, *SAID[kind].pieces, calls=SAID[kind].calls, thought=SAID[kind].thought)
-    everything, _ = await told(server.scene(complete))
     opening = events(wire, SAID[kind])
+    complete = answers(wire, whole(wire, SAID[kind]), opening)
+    everything, _ = await told(server.scene(complete))
     for length in range(len(opening)):
-        scene = server.scene(partial(_sends, wire, opening[:length], end), complete)
+        scene = server.scene(partial(send, wire, told=opening[:length], then=end), complete)
         deltas, is_whole = await told(scene)
         assert deltas == everything[: len(deltas)]
         if len(scene.requests) == 2:
@@ -187,12 +198,7 @@ async def test_wherever_a_stream_breaks_off_nothing_is_told_twice(
             assert deltas, f"nothing had come after {length} events, and it was not sent again"
 
 
-def _sends(wire: str, told: list[Any], end: Callable[[Exchange], None], exchange: Exchange) -> None:
-    send(wire, exchange, told, end)
-
-
 @each_wire
-@in_loop
 async def test_an_error_inside_a_stream(server: Stage, wire: str) -> None:
     told: dict[str, Any] = error(wire, 503, "overloaded_error", f"busy with {SECRET}")
     fault = {**told["error"], "type": "error"} if wire == "openai-responses" else {"type": "error", **told}
@@ -263,7 +269,7 @@ def test_lines_of_a_gemini_stream_that_its_sdk_does_not_know(
     server: Stage, beside: list[str], before: str
 ) -> None:
     told: list[str] = []
-    for event in events("gemini", Said(["Here", " I am."])):
+    for event in events("gemini", said("Here", " I am.")):
         told += [*beside, f"{before}{json.dumps(event)}", ""]
     scene = server.scene(sends_lines(*told, *beside))
     assert text_of(asked(scene, "gemini", "streamed")) == "Here I am."

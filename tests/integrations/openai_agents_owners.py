@@ -5,7 +5,6 @@ the words of an error. So are four of their compaction, which reads a part of a 
 method, and is more careful with all other sessions.
 """
 
-import asyncio
 import inspect
 import re
 from pathlib import Path
@@ -40,11 +39,6 @@ for module in (agents, agents.memory):
     setattr(module, "SQLiteSession", SQLiteSession)  # noqa: B010 - another class, as far as types say
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker of a plugin that is not needed here."""
-    config.addinivalue_line("markers", "asyncio: a test that is awaited")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that use a SQLite session by its public names."""
     sources: dict[pytest.Item, str] = {
@@ -54,13 +48,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     inside = [item for item in kept if _INSIDE.search(sources[item])]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept or item in inside])
     items[:] = [item for item in kept if item not in inside]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Await the tests that are coroutines."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = pyfuncitem._fixtureinfo.argnames  # pyright: ignore[reportPrivateUsage]
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -22,9 +21,8 @@ from agent_framework import (
 from quire.integrations.agent_framework import QuireHistory
 from quire.items import Message as QuireMessage, ToolCall, ToolResult
 from quire.providers import check
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import handle_in, look_up, run_killed
 
-ALL = " ".join(f"A{number} is open." for number in range(5_000))
 HANDLE = "HANDLE"
 """Stands for the handle that the stub of the last result names."""
 
@@ -44,10 +42,7 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
         self.sent.append(list(messages))
         answer = self.answers.pop(0)
         if answer[1] == HANDLE:
-            answer = (
-                answer[0],
-                json.dumps({"handle": re.findall("output-[0-9a-f]+", str(as_chat(self.sent[-1])))[-1]}),
-            )
+            answer = (answer[0], json.dumps({"handle": handle_in(as_chat(self.sent[-1]))}))
         if isinstance(answer, str):
             content: Any = answer
         else:
@@ -64,11 +59,7 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
 @tool(approval_mode="never_require")
 def look(order: str) -> str:
     """Look up an order."""
-    if order == "A13":
-        die()
-    if order == "all":
-        return ALL
-    return f"{order} is open. " + "It waits for the warehouse. " * 30
+    return look_up(order)
 
 
 def talk(history: QuireHistory, client: Scripted, *questions: str, **options: Any) -> None:
@@ -125,7 +116,7 @@ def test_a_run_with_a_tool_is_kept_once(tmp_path: Path) -> None:
     assert len(history.session("s-1").receipts) == 3
 
 
-def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
+async def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
     said = [
         Message("user", ["Look:", Content.from_uri("https://a.example/x.png", media_type="image/png")]),
         Message("assistant", [Content.from_text_reasoning(text="Hm."), "It is red."], author_name="Ann"),
@@ -134,11 +125,9 @@ def test_messages_come_back_as_they_were_saved(tmp_path: Path) -> None:
         Message("assistant", ["Plain."]),
     ]
 
-    async def save_and_load() -> list[Message]:
-        await QuireHistory(8_000, tmp_path / "quire.db").save_messages("s-1", said)
-        return await QuireHistory(8_000, tmp_path / "quire.db").get_messages("s-1")
-
-    assert [one.to_dict() for one in asyncio.run(save_and_load())] == [one.to_dict() for one in said]
+    await QuireHistory(8_000, tmp_path / "quire.db").save_messages("s-1", said)
+    kept = await QuireHistory(8_000, tmp_path / "quire.db").get_messages("s-1")
+    assert [one.to_dict() for one in kept] == [one.to_dict() for one in said]
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
@@ -168,7 +157,7 @@ def test_spending_has_the_price_of_the_model(asked: str | None, answered: str | 
     assert spending.cost > 0 and not spending.unpriced
 
 
-def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
+async def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
     history = QuireHistory(8_000, "memory:")
 
     def called(name: str) -> list[Message]:
@@ -179,12 +168,9 @@ def test_a_result_has_the_name_of_the_tool_in_its_own_session() -> None:
             Message("tool", [Content.from_function_result("call_0", result="open")]),
         ]
 
-    async def save() -> None:
-        await history.save_messages("s-1", called("look")[:2])
-        await history.save_messages("s-2", called("search"))
-        await history.save_messages("s-1", called("look")[2:])
-
-    asyncio.run(save())
+    await history.save_messages("s-1", called("look")[:2])
+    await history.save_messages("s-2", called("search"))
+    await history.save_messages("s-1", called("look")[2:])
     for session, name in (("s-1", "look"), ("s-2", "search")):
         results = [item for item in history.session(session).view() if isinstance(item, ToolResult)]
         assert [item.name for item in results] == [name]

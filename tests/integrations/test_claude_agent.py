@@ -13,7 +13,11 @@ from tests.docs.pages import DOCS, run_page
 
 pytest.importorskip("claude_agent_sdk", reason="run by `make integrations`, in an environment of its own")
 
-from claude_agent_sdk import get_session_messages_from_store, list_sessions_from_store
+from claude_agent_sdk import (
+    get_session_messages_from_store,
+    list_sessions_from_store,
+    project_key_for_directory,
+)
 from claude_agent_sdk.testing import run_session_store_conformance
 
 from quire.integrations.claude_agent import QuireSessionStore
@@ -33,50 +37,39 @@ LINES = [line(0, "user", "Which orders are open?"), line(1, "assistant", "Three 
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl"])
-def test_the_owners_suite_passes(kind: str, tmp_path: Path) -> None:
+async def test_the_owners_suite_passes(kind: str, tmp_path: Path) -> None:
     made = iter(range(100))
 
     def store() -> QuireSessionStore:
         path = {"memory": "memory:", "sqlite": "s{}.db", "jsonl": "s{}.jsonl"}[kind].format(next(made))
         return QuireSessionStore(path if kind == "memory" else tmp_path / path)
 
-    asyncio.run(run_session_store_conformance(store))
+    await run_session_store_conformance(store)
 
 
-def test_a_batch_that_is_sent_again_is_kept_once() -> None:
-    async def twice() -> Any:
-        store = QuireSessionStore("memory:")
-        await store.append(KEY, LINES[:1])
-        await store.append(KEY, LINES)
-        return await store.load(KEY)
-
-    assert asyncio.run(twice()) == LINES
+async def test_a_batch_that_is_sent_again_is_kept_once() -> None:
+    store = QuireSessionStore("memory:")
+    await store.append(KEY, LINES[:1])
+    await store.append(KEY, LINES)
+    assert await store.load(KEY) == LINES
 
 
-def test_the_sdk_reads_a_session_that_another_process_wrote(tmp_path: Path) -> None:
-    async def write_and_read() -> tuple[Any, Any]:
-        await QuireSessionStore(tmp_path / "quire.db").append(KEY, LINES)
-        other = QuireSessionStore(tmp_path / "quire.db")
-        messages = await get_session_messages_from_store(other, KEY["session_id"], directory="/shop")
-        return await list_sessions_from_store(other, directory="/shop"), messages
-
-    from claude_agent_sdk import project_key_for_directory
-
-    KEY["project_key"] = project_key_for_directory("/shop")
-    listed, messages = asyncio.run(write_and_read())
+async def test_the_sdk_reads_a_session_that_another_process_wrote(tmp_path: Path) -> None:
+    key: Any = {**KEY, "project_key": project_key_for_directory("/shop")}
+    await QuireSessionStore(tmp_path / "quire.db").append(key, LINES)
+    other = QuireSessionStore(tmp_path / "quire.db")
+    messages = await get_session_messages_from_store(other, KEY["session_id"], directory="/shop")
+    listed = await list_sessions_from_store(other, directory="/shop")
     assert [one.session_id for one in listed] == [KEY["session_id"]]
     assert [one.message["content"] for one in messages] == [one["message"]["content"] for one in LINES]
 
 
-def test_two_writers_lose_nothing() -> None:
-    async def both() -> Any:
-        shared = MemoryStore()
-        one, other = QuireSessionStore(shared), QuireSessionStore(shared)
-        batches = [[line(number, "user", f"line {number}")] for number in range(20)]
-        await asyncio.gather(*(store.append(KEY, batch) for store in (one, other) for batch in batches))
-        return await one.load(KEY)
-
-    loaded = asyncio.run(both())
+async def test_two_writers_lose_nothing() -> None:
+    shared = MemoryStore()
+    one, other = QuireSessionStore(shared), QuireSessionStore(shared)
+    batches = [[line(number, "user", f"line {number}")] for number in range(20)]
+    await asyncio.gather(*(store.append(KEY, batch) for store in (one, other) for batch in batches))
+    loaded: Any = await one.load(KEY)
     assert sorted(one["uuid"] for one in loaded) == sorted({one["uuid"] for one in loaded})
     assert len(loaded) == 20
 

@@ -3,7 +3,6 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from quire.items import ToolCall, ToolResult
 from quire.providers import check
 from quire.stores import MemoryStore
 from tests.docs.pages import DOCS, run_page
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import handle_in, look_up, run_killed
 
 pytest.importorskip("google.adk", reason="run by `make integrations`, in an environment of its own")
 
@@ -83,105 +82,87 @@ async def loaded(service: BaseSessionService, session_id: str = "s-1", **config:
     return found
 
 
-def test_events_come_back_as_they_were(service: BaseSessionService) -> None:
+async def test_events_come_back_as_they_were(service: BaseSessionService) -> None:
     picture = types.Part(inline_data=types.Blob(data=b"\xfb\xff\xfe", mime_type="image/png"))
     call = types.FunctionCall(id="adk-1", name="look", args={"order": "A1"})
     said = types.Content(
         role="model", parts=[picture, types.Part(function_call=call, thought_signature=b"\xfb\xff")]
     )
 
-    async def keep() -> tuple[Session, Session]:
-        session = await filled(service)
-        await service.append_event(session, Event(author="ann", timestamp=MARCH + 9, content=said))
-        return session, await loaded(service)
-
-    session, again = asyncio.run(keep())
+    session = await filled(service)
+    await service.append_event(session, Event(author="ann", timestamp=MARCH + 9, content=said))
+    again = await loaded(service)
     assert [one.model_dump() for one in again.events] == [one.model_dump() for one in session.events]
     assert again.state == {"step": 3}
     assert again.last_update_time == MARCH + 9
 
 
-def test_state_is_of_the_session_the_user_or_the_app(service: BaseSessionService) -> None:
-    async def run() -> None:
-        given = {"app:tax": 0.1, "user:name": "Ann", "step": None, "temp:x": 1}
-        session = await service.create_session(**ANN, session_id="s-1", state=given)
-        session.last_update_time = MARCH
-        changed = event(1, user__name="Bea", user__age=7, app__tax=0.2, temp__y=2, step={"at": None})
-        await service.append_event(session, changed)
-        assert session.state["temp:y"] == 2
-        other = await service.create_session(**ANN, session_id="s-2")
-        assert other.state == {"app:tax": 0.2, "user:name": "Bea", "user:age": 7}
-        bob = await service.create_session(app_name="shop", user_id="bob", session_id="s-1")
-        assert bob.state == {"app:tax": 0.2}
-        assert (await loaded(service)).state == {**other.state, "step": {"at": None}}
-        assert await service.get_user_state(**ANN) == {"name": "Bea", "age": 7}
-        assert await service.get_user_state(app_name="shop", user_id="nobody") == {}
-
-    asyncio.run(run())
+async def test_state_is_of_the_session_the_user_or_the_app(service: BaseSessionService) -> None:
+    given = {"app:tax": 0.1, "user:name": "Ann", "step": None, "temp:x": 1}
+    session = await service.create_session(**ANN, session_id="s-1", state=given)
+    session.last_update_time = MARCH
+    changed = event(1, user__name="Bea", user__age=7, app__tax=0.2, temp__y=2, step={"at": None})
+    await service.append_event(session, changed)
+    assert session.state["temp:y"] == 2
+    other = await service.create_session(**ANN, session_id="s-2")
+    assert other.state == {"app:tax": 0.2, "user:name": "Bea", "user:age": 7}
+    bob = await service.create_session(app_name="shop", user_id="bob", session_id="s-1")
+    assert bob.state == {"app:tax": 0.2}
+    assert (await loaded(service)).state == {**other.state, "step": {"at": None}}
+    assert await service.get_user_state(**ANN) == {"name": "Bea", "age": 7}
+    assert await service.get_user_state(app_name="shop", user_id="nobody") == {}
 
 
-def test_sessions_are_listed_and_deleted(service: BaseSessionService) -> None:
+async def test_sessions_are_listed_and_deleted(service: BaseSessionService) -> None:
     async def names(**whose: Any) -> list[str]:
         return [one.id for one in (await service.list_sessions(**whose)).sessions]
 
-    async def run() -> None:
-        session = await filled(service)
-        second = await service.create_session(**ANN, session_id="s-2")
-        second.last_update_time = MARCH
-        await service.append_event(second, event(10))
-        await service.append_event(session, event(11))
-        await service.create_session(app_name="shop", user_id="bob", session_id="s-3")
-        await service.create_session(app_name="bank", user_id="ann/1", session_id="s-4")
-        assert await names(**ANN) == ["s-2", "s-1"]
-        assert sorted(await names(app_name="shop")) == ["s-1", "s-2", "s-3"]
-        listed = (await service.list_sessions(**ANN)).sessions[-1]
-        assert listed.state == {"step": 3} and listed.events == []
-        await service.delete_session(**ANN, session_id="s-1")
-        assert await names(**ANN) == ["s-2"]
-        assert await service.get_session(**ANN, session_id="s-1") is None
-        assert (await service.create_session(**ANN, session_id="s-1")).state == {}
-
-    asyncio.run(run())
+    session = await filled(service)
+    second = await service.create_session(**ANN, session_id="s-2")
+    second.last_update_time = MARCH
+    await service.append_event(second, event(10))
+    await service.append_event(session, event(11))
+    await service.create_session(app_name="shop", user_id="bob", session_id="s-3")
+    await service.create_session(app_name="bank", user_id="ann/1", session_id="s-4")
+    assert await names(**ANN) == ["s-2", "s-1"]
+    assert sorted(await names(app_name="shop")) == ["s-1", "s-2", "s-3"]
+    listed = (await service.list_sessions(**ANN)).sessions[-1]
+    assert listed.state == {"step": 3} and listed.events == []
+    await service.delete_session(**ANN, session_id="s-1")
+    assert await names(**ANN) == ["s-2"]
+    assert await service.get_session(**ANN, session_id="s-1") is None
+    assert (await service.create_session(**ANN, session_id="s-1")).state == {}
 
 
 # --- sessions: what ours does besides -----------------------------------------------------------------------
 
 
-def test_a_session_that_another_has_written_to_is_stale(tmp_path: Path) -> None:
-    async def run() -> None:
-        one, other = QuireSessionService(tmp_path / "q.db"), QuireSessionService(tmp_path / "q.db")
-        session = await filled(one)
-        again = await loaded(other)
-        await other.append_event(again, event(3, user__name="Bea"))
-        with pytest.raises(StaleSessionError):
-            await one.append_event(session, event(4, user__name="Ann"))
-        fresh = await loaded(one)
-        assert [found.id for found in fresh.events] == ["e0", "e1", "e2", "e3"]
-        assert fresh.state["user:name"] == "Bea"
-        await one.append_event(fresh, event(4))
-
-    asyncio.run(run())
+async def test_a_session_that_another_has_written_to_is_stale(tmp_path: Path) -> None:
+    one, other = QuireSessionService(tmp_path / "q.db"), QuireSessionService(tmp_path / "q.db")
+    session = await filled(one)
+    again = await loaded(other)
+    await other.append_event(again, event(3, user__name="Bea"))
+    with pytest.raises(StaleSessionError):
+        await one.append_event(session, event(4, user__name="Ann"))
+    fresh = await loaded(one)
+    assert [found.id for found in fresh.events] == ["e0", "e1", "e2", "e3"]
+    assert fresh.state["user:name"] == "Bea"
+    await one.append_event(fresh, event(4))
 
 
-def test_events_of_one_session_side_by_side_are_all_kept() -> None:
-    async def run() -> None:
-        service = QuireSessionService("memory:")
-        session = await filled(service, 0)
-        await asyncio.gather(*(service.append_event(session, event(number)) for number in range(20)))
-        assert {one.id for one in (await loaded(service)).events} == {f"e{number}" for number in range(20)}
-
-    asyncio.run(run())
+async def test_events_of_one_session_side_by_side_are_all_kept() -> None:
+    service = QuireSessionService("memory:")
+    session = await filled(service, 0)
+    await asyncio.gather(*(service.append_event(session, event(number)) for number in range(20)))
+    assert {one.id for one in (await loaded(service)).events} == {f"e{number}" for number in range(20)}
 
 
-def test_an_event_of_a_session_that_is_gone_is_refused() -> None:
-    async def run() -> None:
-        service = QuireSessionService("memory:")
-        session = await filled(service)
-        await service.delete_session(**ANN, session_id="s-1")
-        with pytest.raises(SessionNotFoundError):
-            await service.append_event(session, event(4))
-
-    asyncio.run(run())
+async def test_an_event_of_a_session_that_is_gone_is_refused() -> None:
+    service = QuireSessionService("memory:")
+    session = await filled(service)
+    await service.delete_session(**ANN, session_id="s-1")
+    with pytest.raises(SessionNotFoundError):
+        await service.append_event(session, event(4))
 
 
 # --- requests -----------------------------------------------------------------------------------------------
@@ -199,7 +180,7 @@ class Scripted(BaseLlm):  # type: ignore[misc]
         self.sent.append(list(llm_request.contents))
         answer = self.answers.pop(0)
         if answer == READ_BACK:
-            answer = ("read_back", {"handle": re.findall("output-[0-9a-f]+", str(self.sent[-1]))[-1]})
+            answer = ("read_back", {"handle": handle_in(self.sent[-1])})
         used = types.GenerateContentResponseUsageMetadata(
             prompt_token_count=100, candidates_token_count=10, cached_content_token_count=60
         )
@@ -214,11 +195,7 @@ class Scripted(BaseLlm):  # type: ignore[misc]
 
 def look(order: str) -> str:
     """Look up an order."""
-    if order == "A13":
-        die()
-    if order == "all":
-        return "\n".join(f"A{number} is open, and waits for the warehouse." for number in range(2_000))
-    return f"{order} is open. " + "It waits for the warehouse. " * 30
+    return look_up(order)
 
 
 def scripted(answers: Sequence[Answer]) -> Scripted:

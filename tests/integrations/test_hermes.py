@@ -2,13 +2,9 @@
 
 # pyright: basic, reportMissingImports=false
 
-import copy
 import importlib
 import json
 import os
-import re
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +13,14 @@ import pytest
 from quire.items import ToolResult
 from quire.providers import check
 from quire.stores import MemoryStore
+from tests.clients.scenes import Exchange, Scene, Stage, stage
+from tests.clients.speaking import says
 from tests.docs.pages import DOCS, run_page
 from tests.integrations import killed
 
 pytest.importorskip("agent.context_engine", reason="run by `make integrations`, in an environment of its own")
 
-from quire.integrations.hermes import QuireEngine, register
+from quire.integrations.hermes import QuireEngine
 
 WINDOW = 4_000
 
@@ -60,21 +58,11 @@ def results(made: QuireEngine) -> list[str]:
     return [item.text.partition(":")[0] for item in found]
 
 
-def test_a_list_that_fills_the_window_is_shortened_and_kept_whole() -> None:
-    made = engine(MemoryStore())
-    history = turns(0, 60)
-    before = copy.deepcopy(history)
+def test_the_log_goes_on_where_hermes_goes_on_with_the_shorter_list() -> None:
+    made, history = engine(MemoryStore()), turns(0, 60)
     assert made.should_compress(5_000) and not made.should_compress(100)
     short = made.compress(history, current_tokens=5_000)
-    assert 0 < len(short) < len(history) and history == before
-    assert short == history[-len(short) :] and not faults(short)
-    assert results(made) == [f"A{number}" for number in range(60)]
-    assert made.compression_count == 1 and len(made.session.receipts) == 1
-
-
-def test_the_log_goes_on_where_hermes_goes_on_with_the_shorter_list() -> None:
-    made = engine(MemoryStore())
-    short = made.compress(turns(0, 60))
+    assert short == history[-len(short) :] and not faults(short) and history == turns(0, 60)
     made.on_session_start("s-1", boundary_reason="compression", old_session_id="s-1")
     again = made.compress([*short, *turns(60, 110)])
     assert len(again) < 200 and not faults(again)
@@ -89,8 +77,8 @@ def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     (stub,) = [one["content"] for one in short if one["role"] == "tool"]
     assert "read_back" in stub and len(stub) < 200
     (schema,) = made.get_tool_schemas()
-    handle = re.findall("output-[0-9a-f]+", stub)[-1]
-    assert "line 7 of many" in json.loads(made.handle_tool_call(schema["name"], {"handle": handle}))["output"]
+    read = made.handle_tool_call(schema["name"], {"handle": killed.handle_in(stub)})
+    assert "line 7 of many" in json.loads(read)["output"]
     assert "error" in json.loads(made.handle_tool_call("other", {}))
 
 
@@ -103,60 +91,21 @@ def test_the_messages_of_one_request_are_selected() -> None:
     made.update_from_response({"prompt_tokens": 1_000, "completion_tokens": 5, "cache_read_tokens": 900})
     assert made.session.spending.usage.cache_read == 900
     assert made.get_status()["last_prompt_tokens"] == 1_000
+    made.on_session_reset()
+    assert made.last_prompt_tokens == 0
 
 
-def test_hermes_takes_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plugins = importlib.import_module("hermes_cli.plugins")
-
-    monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    manager = plugins.PluginManager()
-    register(plugins.PluginContext(plugins.PluginManifest(name="quire"), manager))
-    one = copy.deepcopy(manager._context_engine)
-    one.update_model("gpt-5.6", 200_000)
-    other = copy.deepcopy(manager._context_engine)
-    other.update_model("gpt-5.6", 100_000)
-    assert (one.name, one.context_length, other.context_length) == ("quire", 200_000, 100_000)
-    one.last_prompt_tokens = one.compression_count = 7
-    one.on_session_reset()
-    assert one.last_prompt_tokens == one.compression_count == 0
+def answer(exchange: Exchange) -> None:
+    """Call a tool when asked to, and answer everything else."""
+    if exchange.body["messages"][-1]["content"] == "Read it back.":
+        says("openai", calls=[("read_back", {"handle": "output-1"})])(exchange)
+    else:
+        says("openai", "It is open.")(exchange)
 
 
-class Service(BaseHTTPRequestHandler):
-    """Chat Completions: answers every question, calls a tool when asked to, and remembers the requests."""
-
-    sent: list[Any] = []  # noqa: RUF012
-
-    def do_GET(self) -> None:
-        self._reply(b'{"object": "list", "data": []}', "application/json")
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.sent.append(request)
-        used = {"prompt_tokens": len(json.dumps(request)) // 4, "completion_tokens": 5, "total_tokens": 9}
-        said: dict[str, Any] = {"role": "assistant", "content": "It is open."}
-        if request["messages"][-1]["content"] == "Read it back.":
-            call = {"name": "read_back", "arguments": '{"handle": "output-1"}'}
-            said = {"role": "assistant", "tool_calls": [{"index": 0, "id": "r1", "function": call}]}
-        reason = "tool_calls" if "tool_calls" in said else "stop"
-        chunk = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
-        lines = [
-            {**chunk, "choices": [{"index": 0, "delta": said, "finish_reason": None}]},
-            {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": used},
-        ]
-        text = "".join(f"data: {json.dumps(line)}\n\n" for line in lines) + "data: [DONE]\n\n"
-        self._reply(text.encode(), "text/event-stream")
-
-    def _reply(self, data: bytes, kind: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None: ...
-
-
-def converse(home: Path, question: str, history: list[dict[str, Any]] | None = None) -> Any:
+def converse(
+    home: Path, server: Stage, question: str, history: list[dict[str, Any]] | None = None
+) -> tuple[Any, Scene]:
     """Ask an agent of Hermes that has the engine; without a history, it goes on with what it has kept."""
     plugin = home / "plugins" / "quire"
     plugin.mkdir(parents=True, exist_ok=True)
@@ -165,11 +114,10 @@ def converse(home: Path, question: str, history: list[dict[str, Any]] | None = N
     (home / "config.yaml").write_text(
         "context: {engine: quire}\nplugins: {enabled: [quire]}\nmodel: {context_length: 64000}\n"
     )
-    server = HTTPServer(("127.0.0.1", 0), Service)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    scene = server.scene(answer)
     kept = importlib.import_module("hermes_state").SessionDB(home / "state.db")
     host = importlib.import_module("run_agent").AIAgent(
-        base_url=f"http://127.0.0.1:{server.server_port}/v1",
+        base_url=f"{scene.base_url}/v1",
         api_key="none",
         model="scripted",
         quiet_mode=True,
@@ -181,16 +129,16 @@ def converse(home: Path, question: str, history: list[dict[str, Any]] | None = N
     )
     known = kept.get_messages_as_conversation("s-1") if history is None else history
     done = host.run_conversation(question, conversation_history=known)
-    server.shutdown()
     assert done["final_response"] == "It is open."
-    return host.context_compressor
+    return host.context_compressor, scene
 
 
 def lose(home: str) -> None:
     """Ask an agent of Hermes that is killed in the middle of a tool."""
     os.environ["HERMES_HOME"] = home
     QuireEngine.handle_tool_call = lambda *_, **__: killed.die()  # type: ignore[assignment,method-assign]
-    converse(Path(home), "Read it back.", turns(0, 900))
+    with stage() as server:
+        converse(Path(home), server, "Read it back.", turns(0, 900))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -199,8 +147,9 @@ def test_an_agent_of_hermes_that_was_killed_in_a_tool_goes_on(
 ) -> None:
     killed.run_killed(__name__, f"lose({str(tmp_path)!r})")
     monkeypatch.setenv("HERMES_HOME", str(tmp_path))
-    made = converse(tmp_path, "And now?")
-    sent = Service.sent[-1]["messages"]
+    with stage() as server:
+        made, scene = converse(tmp_path, server, "And now?")
+    sent = scene.requests[-1].body["messages"]
     assert not faults(sent) and "Read it back." in str(sent)
     made.on_session_start("s-1")
     assert results(made)[:900] == [f"A{number}" for number in range(900)]

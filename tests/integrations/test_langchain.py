@@ -25,7 +25,7 @@ from quire.providers import check
 from quire.sections import History
 from quire.stores import MemoryStore
 from tests.integrations.chat import ScriptedChat, call, faults
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import die, handle_in, run_killed
 
 CONFIG: Any = {"configurable": {"thread_id": "t1"}, "recursion_limit": 500}
 ASYNC = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -44,10 +44,12 @@ def read_book() -> str:
     return BOOK
 
 
+def invoke(agent: Any, given: Any, is_async: bool = False, config: Any = CONFIG) -> Any:
+    return asyncio.run(agent.ainvoke(given, config)) if is_async else agent.invoke(given, config)
+
+
 def run(agent: Any, messages: list[Any], is_async: bool = False, config: Any = CONFIG) -> list[AnyMessage]:
-    given: Any = {"messages": messages}
-    state = asyncio.run(agent.ainvoke(given, config)) if is_async else agent.invoke(given, config)
-    answered: list[AnyMessage] = state["messages"]
+    answered: list[AnyMessage] = invoke(agent, {"messages": messages}, is_async, config)["messages"]
     return answered
 
 
@@ -114,17 +116,13 @@ def test_usage_is_recorded() -> None:
 @ASYNC
 def test_a_long_result_is_kept_whole_and_read_back_in_pieces(is_async: bool) -> None:
     def script(messages: list[Any]) -> AIMessage:
-        result = messages[-1].text
-        if not isinstance(messages[-1], ToolMessage):
+        if len(messages) == 1:
             return call("1", "read_book")
-        if len(messages) == 3:
-            handle = result.split("are kept as ")[1].split("]")[0]
-            return call("2", "read_back", handle=handle)
-        if "go on with start=" in result:
-            handle = next(one["args"]["handle"] for one in messages[3].tool_calls)
-            start = int(result.rsplit("start=", 1)[1].rstrip("]"))
-            return call(str(len(messages)), "read_back", handle=handle, start=start)
-        return AIMessage("I have read it.")
+        _, *further = messages[-1].text.split("go on with start=")
+        if len(messages) > 3 and not further:
+            return AIMessage("I have read it.")
+        start = int(further[0].rstrip("]")) if further else 0
+        return call(str(len(messages)), "read_back", handle=handle_in(messages[2].text), start=start)
 
     quire = QuireMiddleware(60_000, MemoryStore())
     model = ScriptedChat(script=script)
@@ -202,7 +200,7 @@ def test_an_agent_goes_on_after_its_process_was_killed_in_a_tool(tmp_path: Path)
 
 def check_that_it_goes_on(path: str, idempotent: tuple[str, ...], is_async: bool) -> None:
     agent = reader(path, None, *idempotent)
-    state = (asyncio.run(agent.ainvoke(None, CONFIG)) if is_async else agent.invoke(None, CONFIG))["messages"]
+    state = invoke(agent, None, is_async)["messages"]
     results = [one for one in state if isinstance(one, ToolMessage)]
     assert [one.tool_call_id for one in results] == ["1", "2", "3", "4", "5"]
     assert Path(f"{path}.looked").read_text() == ("1233" if idempotent else "123") + "45"
@@ -230,16 +228,14 @@ def test_a_tool_that_asks_goes_on_with_the_answer_and_one_that_raised_does_not_r
             raise OSError("the page is torn")
         return f"Page {page} says nothing of importance."
 
-    def go_on(given: Any) -> Any:
-        return asyncio.run(agent.ainvoke(given, CONFIG)) if is_async else agent.invoke(given, CONFIG)
-
     store, model = MemoryStore(), ScriptedChat(script=looking(2))
     middleware: Any = [QuireMiddleware(32_000, store)]
     agent = create_agent(model, [look_if_allowed], middleware=middleware, checkpointer=QuireSaver(store))
-    assert "__interrupt__" in go_on({"messages": [HumanMessage("Look at two pages.")]})
-    assert "__interrupt__" in go_on(Command(resume="yes"))
+    asking = {"messages": [HumanMessage("Look at two pages.")]}
+    assert "__interrupt__" in invoke(agent, asking, is_async)
+    assert "__interrupt__" in invoke(agent, Command(resume="yes"), is_async)
     with pytest.raises(OSError, match="torn"):
-        go_on(Command(resume="no"))
-    texts = [one.text for one in go_on(None)["messages"] if isinstance(one, ToolMessage)]
+        invoke(agent, Command(resume="no"), is_async)
+    texts = [one.text for one in invoke(agent, None, is_async)["messages"] if isinstance(one, ToolMessage)]
     assert texts[0] == "Page 1 says nothing of importance." and "uncertain" in texts[1]
     assert asked == [1, 1, 2, 2]

@@ -32,30 +32,20 @@ THREAD: Any = {"configurable": {"thread_id": "t1"}, "recursion_limit": 1_000}
 class Blocking(QuireSaver):
     """The plain verbs, under the names that the owners' suite calls."""
 
-    async def aget_tuple(self, *args: Any, **named: Any) -> Any:
-        return self.get_tuple(*args, **named)
-
     async def alist(self, *args: Any, **named: Any) -> AsyncIterator[Any]:
         for one in self.list(*args, **named):
             yield one
 
-    async def aput(self, *args: Any, **named: Any) -> Any:
-        return self.put(*args, **named)
 
-    async def aput_writes(self, *args: Any, **named: Any) -> None:
-        self.put_writes(*args, **named)
+def awaited(name: str) -> Any:
+    async def verb(self: Blocking, *args: Any, **named: Any) -> Any:
+        return getattr(self, name)(*args, **named)
 
-    async def adelete_thread(self, *args: Any) -> None:
-        self.delete_thread(*args)
+    return verb
 
-    async def adelete_for_runs(self, *args: Any) -> None:
-        self.delete_for_runs(*args)
 
-    async def aprune(self, *args: Any, **named: Any) -> None:
-        self.prune(*args, **named)
-
-    async def acopy_thread(self, *args: Any) -> None:
-        self.copy_thread(*args)
+for name in ("get_tuple", "put", "put_writes", "delete_thread", "delete_for_runs", "prune", "copy_thread"):
+    setattr(Blocking, f"a{name}", awaited(name))
 
 
 SAVED = [(QuireSaver, "sqlite"), (QuireSaver, "postgres"), (Blocking, "memory"), (Blocking, "json lines")]

@@ -5,7 +5,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -17,9 +16,8 @@ from livekit.agents import AgentSession, function_tool, llm
 from quire.integrations.livekit import QuireAgent, read_context, write_context
 from quire.items import Handoff, Message, Summary, ToolCall, ToolResult
 from quire.providers import check
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import ALL, handle_in, look_up, run_killed
 
-ALL = " ".join(f"A{number} is open." for number in range(5_000))
 HANDLE = "HANDLE"
 """Stands for the handle that the stub of the last result names."""
 
@@ -52,7 +50,7 @@ class Scripted(llm.LLM[Any]):
         answer = self._answers.pop(0)
         if answer[1] == HANDLE:
             said = str([item.output for item in chat_ctx.items if item.type == "function_call_output"])
-            answer = (answer[0], json.dumps({"handle": re.findall("output-[0-9a-f]+", said)[-1]}))
+            answer = (answer[0], json.dumps({"handle": handle_in(said)}))
         return _Stream(self, answer, **fields)
 
 
@@ -82,11 +80,7 @@ class Support(QuireAgent):
     @function_tool
     async def look(self, order: str) -> str:
         """Look up an order."""
-        if order == "A13":
-            die()
-        if order == "all":
-            return ALL
-        return f"{order} is open. " + "It waits for the warehouse. " * 30
+        return look_up(order)
 
     @function_tool
     async def transfer(self) -> tuple[QuireAgent, str]:
@@ -116,17 +110,6 @@ def support(store: Any, window: int = 8_000, **options: Any) -> Support:
     return Support(**fields, template=window, store=store, **options)
 
 
-def test_a_call_with_a_tool_is_kept_and_sent(tmp_path: Path) -> None:
-    agent = support(tmp_path / "quire.db")
-    model = Scripted([("look", '{"order": "A1"}'), "It is open."])
-    talk(agent, model, "Is A1 open?")
-    kinds = [type(item) for item in agent.kept.view()]
-    assert kinds[:3] == [Message, ToolCall, ToolResult]
-    assert [len(one.items) for one in model.sent] == [2, 4]  # with the instructions
-    assert agent.kept.spending.usage.cache_read == 120
-    assert len(agent.kept.receipts) == 2
-
-
 def test_the_context_that_is_kept_has_what_was_said_and_no_stub(tmp_path: Path) -> None:
     context = llm.ChatContext.empty()
     context.add_message(role="user", content=["Look:", llm.ImageContent(image="https://a.example/x.png")])
@@ -154,11 +137,16 @@ def test_a_call_that_was_killed_goes_on(said: tuple[str, ...], tmp_path: Path) -
     assert kinds == ["message", "message", *spoken, "function_call", "function_call_output", "message"]
 
 
-def test_what_is_said_before_a_call_is_recorded_once() -> None:
+def test_a_call_and_what_is_said_before_it_are_sent_and_recorded_once_with_what_they_cost() -> None:
     agent = support("memory:")
-    talk(agent, Scripted([("look", '{"order": "A1"}', "Let me look."), "It is open."]), "Is A1 open?")
+    model = Scripted([("look", '{"order": "A1"}', "Let me look."), "It is open."], model="gpt-5.6")
+    talk(agent, model, "Is A1 open?")
     kinds = [type(item) for item in agent.kept.view().recorded()]
     assert kinds == [Message, Message, ToolCall, ToolResult, Message]
+    assert [len(one.items) for one in model.sent] == [2, 5]  # with the instructions
+    spending = agent.kept.spending
+    assert spending.usage.cache_read == 120 and spending.cost > 0 and not spending.unpriced
+    assert len(agent.kept.receipts) == 2
 
 
 def test_what_is_said_before_a_hand_off_is_kept_and_so_is_the_hand_off() -> None:
@@ -167,12 +155,6 @@ def test_what_is_said_before_a_hand_off_is_kept_and_so_is_the_hand_off() -> None
     kept = list(agent.kept.view())
     assert [type(item) for item in kept] == [Message, ToolCall, ToolResult, Message, Handoff]
     assert isinstance(kept[3], Message) and kept[3].content == "Goodbye."
-
-
-def test_spending_has_the_price_of_the_model() -> None:
-    agent = support("memory:")
-    talk(agent, Scripted(["Hello."], model="gpt-5.6"), "Good morning.")
-    assert agent.kept.spending.cost > 0 and not agent.kept.spending.unpriced
 
 
 def test_a_chat_context_comes_back_from_items() -> None:

@@ -104,20 +104,13 @@ def test_a_sub_agent_in_a_file_of_its_own_is_a_conversation() -> None:
 
 
 def test_the_lines_of_one_answer_of_claude_code_are_one_group() -> None:
-    thoughts: list[dict[str, Any]] = [
-        {"type": "thinking", "thinking": f"{number}.", "signature": "sig"} for number in range(2)
-    ]
-    calls: list[dict[str, Any]] = [
-        {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {}} for number in range(2)
-    ]
-    results: list[dict[str, Any]] = [
-        {"type": "tool_result", "tool_use_id": call["id"], "content": "x"} for call in calls
-    ]
-    answer: list[dict[str, Any]] = [thoughts[0], {"type": "text", "text": "I look."}, thoughts[1], *calls]
-    said: list[tuple[str, Any]] = [("user", "Go.")]
-    said += [("assistant", [block]) for block in answer]
-    said += [("user", [result]) for result in results] + [("user", "And?")]
-    head = {"id": "msg_1", "model": "claude-opus-4-5"}
+    head, ids = {"id": "msg_1", "model": "claude-opus-4-5"}, ("c0", "c1")
+    first, second = ({"type": "thinking", "thinking": text, "signature": "sig"} for text in ("Hm.", "So."))
+    calls: list[Any] = [{"type": "tool_use", "id": one, "name": "Read", "input": {}} for one in ids]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": "x"} for one in ids]
+    answer: list[Any] = [first, {"type": "text", "text": "I look."}, second, *calls]
+    said: list[tuple[str, Any]] = [("user", "Go."), *(("assistant", [block]) for block in answer)]
+    said += [*(("user", [result]) for result in results), ("user", "And?")]
     lines = [
         {
             "type": role,

@@ -53,54 +53,47 @@ def started(pids: Path) -> list[int]:
     return [int(line) for line in pids.read_text().split()]
 
 
-def test_an_agent_uses_the_tools_of_two_servers(repository: Path) -> None:
-    async def main() -> list[ToolResult]:
-        git = ToolServer([sys.executable, "-m", "mcp_server_git", "--repository", str(repository)])
-        async with git, ToolServer(TIME) as clock:
-            tools = [*await git.tools(approve=False), *await clock.tools("get_current_time", prefix="clock_")]
-            replies: list[Any] = [
-                ToolCall("c1", "git_status", f'{{"repo_path": "{repository}"}}'),
-                [ToolCall("c2", "clock_get_current_time", OSLO), ToolCall("c3", "git_log", "{}")],
-                "Nothing is committed.",
-            ]
-            agent = Agent(model=Scripted(replies), tools=[Toolbox(tools, tokens=1_500)])
-            reply = await agent.ask("What is new?")
-            assert reply.stop == "waiting" and [call.name for call in reply.waiting] == [
-                "clock_get_current_time"
-            ]
-            await agent.decide({"c2": True})
-            return [item for item in agent.session.view() if isinstance(item, ToolResult)]
-
-    status, log, oslo = asyncio.run(main())
+async def test_an_agent_uses_the_tools_of_two_servers(repository: Path) -> None:
+    git = ToolServer([sys.executable, "-m", "mcp_server_git", "--repository", str(repository)])
+    async with git, ToolServer(TIME) as clock:
+        tools = [*await git.tools(approve=False), *await clock.tools("get_current_time", prefix="clock_")]
+        replies: list[Any] = [
+            ToolCall("c1", "git_status", f'{{"repo_path": "{repository}"}}'),
+            [ToolCall("c2", "clock_get_current_time", OSLO), ToolCall("c3", "git_log", "{}")],
+            "Nothing is committed.",
+        ]
+        agent = Agent(model=Scripted(replies), tools=[Toolbox(tools, tokens=1_500)])
+        reply = await agent.ask("What is new?")
+        assert reply.stop == "waiting" and [call.call_id for call in reply.waiting] == ["c2"]
+        await agent.decide({"c2": True})
+    status, log, oslo = (item for item in agent.session.view() if isinstance(item, ToolResult))
     assert "quince.txt" in status.text and status.origin == "external"
     assert log.is_error and "repo_path" in log.text  # the server has checked the arguments
     assert "Europe/Oslo" in oslo.text and not oslo.is_error
 
 
-def test_a_server_that_is_silent_or_killed_in_a_call_is_a_clear_result_and_started_again(pids: Path) -> None:
-    async def main() -> tuple[str, str]:
-        async with ToolServer(counted(pids)) as server:
-            (tool,) = await server.tools("get_current_time", approve=False)
-            (pid,) = started(pids)
-            os.kill(pid, signal.SIGSTOP)
-            tool.timeout = 0.2
-            assert (await run(tool, OSLO)).stop_reason == "timeout"
-            tool.timeout = None
-            call = asyncio.create_task(run(tool, OSLO))
-            await asyncio.wait([call], timeout=0.2)
-            os.kill(pid, signal.SIGKILL)
-            lost = await call
-            assert lost.is_error and isinstance(lost.error, ServerLost)
-            again = str((await run(tool, OSLO)).content)
-            os.kill(started(pids)[-1], signal.SIGKILL)  # it is lost while nobody asks
-            (repeated,) = await server.tools("get_current_time", approve=False, idempotent=True)
-            os.kill(started(pids)[-1], signal.SIGKILL)
-            assert not (await run(repeated, OSLO)).is_error
-            return str(lost.content), again
-
-    lost, again = asyncio.run(main())
-    assert "was lost before it answered: the request may have been done" in lost
-    assert "Europe/Oslo" in again and len(started(pids)) == 4
+async def test_a_server_that_is_silent_or_killed_in_a_call_is_a_clear_result_and_started_again(
+    pids: Path,
+) -> None:
+    async with ToolServer(counted(pids)) as server:
+        (tool,) = await server.tools("get_current_time", approve=False)
+        (pid,) = started(pids)
+        os.kill(pid, signal.SIGSTOP)
+        tool.timeout = 0.2
+        assert (await run(tool, OSLO)).stop_reason == "timeout"
+        tool.timeout = None
+        call = asyncio.create_task(run(tool, OSLO))
+        await asyncio.wait([call], timeout=0.2)
+        os.kill(pid, signal.SIGKILL)
+        lost = await call
+        assert lost.is_error and isinstance(lost.error, ServerLost)
+        assert "was lost before it answered: the request may have been done" in str(lost.content)
+        assert "Europe/Oslo" in str((await run(tool, OSLO)).content)
+        os.kill(started(pids)[-1], signal.SIGKILL)  # it is lost while nobody asks
+        (repeated,) = await server.tools("get_current_time", approve=False, idempotent=True)
+        os.kill(started(pids)[-1], signal.SIGKILL)
+        assert not (await run(repeated, OSLO)).is_error
+    assert len(started(pids)) == 4
 
 
 @pytest.fixture
@@ -138,14 +131,11 @@ def test_one_connection_by_http_serves_all_event_loops(
     asyncio.run(server.close())
 
 
-def test_what_cannot_be_reached_or_is_not_there_is_named() -> None:
-    async def main() -> None:
-        with pytest.raises(ServerLost, match="no-such-server cannot be reached \\(FileNotFoundError\\)"):
-            await ToolServer(["no-such-server"]).tools()
-        with pytest.raises(ServerLost, match="cannot be reached"):
-            await ToolServer(f"http://127.0.0.1:{free_port()}/mcp").tools()
-
-    asyncio.run(main())
+async def test_what_cannot_be_reached_or_is_not_there_is_named() -> None:
+    with pytest.raises(ServerLost, match="no-such-server cannot be reached \\(FileNotFoundError\\)"):
+        await ToolServer(["no-such-server"]).tools()
+    with pytest.raises(ServerLost, match="cannot be reached"):
+        await ToolServer(f"http://127.0.0.1:{free_port()}/mcp").tools()
     with pytest.raises(InvalidValue, match="an address, or a command"):
         ToolServer("uvx mcp-server-time")
     with pytest.raises(InvalidValue, match="headers"):

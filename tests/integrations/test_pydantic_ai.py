@@ -1,7 +1,6 @@
 """An agent of Pydantic AI with `QuireCapability`: what is sent fits and is valid, and nothing is lost."""
 
 import asyncio
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -45,11 +44,11 @@ from quire import Budget, Session, Template
 from quire.integrations.mirror import MARK, Mirror
 from quire.integrations.pydantic_ai import QuireCapability
 from quire.integrations.pydantic_messages import PydanticCodec, recorded_messages
-from quire.items import JSON, Message, ToolCall, ToolResult
+from quire.items import JSON, ToolResult
 from quire.providers import NO_RESULT, check
 from quire.sections import History
 from quire.stores import MemoryStore, Store
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import die, handle_in, run_killed
 
 Answer = ModelResponse | Callable[[list[ModelMessage]], ModelResponse]
 
@@ -102,7 +101,11 @@ def faults(messages: list[ModelMessage]) -> list[Any]:
     """What a provider would refuse."""
     chat: list[dict[str, Any]] = []
     for message in messages:
-        calls = [_call(part) for part in parts_in([message], ToolCallPart)]
+        functions = [
+            (part.tool_call_id, {"name": part.tool_name, "arguments": part.args_as_json_str()})
+            for part in parts_in([message], ToolCallPart)
+        ]
+        calls = [{"id": one, "type": "function", "function": function} for one, function in functions]
         texts = [part.content for part in parts_in([message], TextPart)]
         if isinstance(message, ModelResponse):
             said = {"role": "assistant", "content": "\n".join(texts)}
@@ -116,47 +119,16 @@ def faults(messages: list[ModelMessage]) -> list[Any]:
     return list(check({"model": "gpt-5.6", "messages": chat}, "openai"))
 
 
-def _call(part: ToolCallPart) -> dict[str, Any]:
-    function = {"name": part.tool_name, "arguments": part.args_as_json_str()}
-    return {"id": part.tool_call_id, "type": "function", "function": function}
+POISONED: dict[str, list[ModelMessage]] = {
+    "a call without a result": [asked("Which?"), called("c1"), asked("Are you there?"), said("Yes.")],
+    "one of two results": [asked("Which?"), called("c1", "c2"), found("c2"), said("Two.")],
+    "a result without a call": [asked("Which?"), said("None."), found("c9"), said("Well.")],
+    "a result twice": [asked("Which?"), called("c1"), found("c1"), found("c1"), said("Three.")],
+    "a window that begins with a result": [found("c1"), said("Three are open.")],
+}
 
 
-def test_an_agent_answers_and_its_conversation_is_kept() -> None:
-    model = Scripted(called("c1"), said("Three."))
-    agent, capability = agent_of(model)
-
-    @agent.tool_plain
-    def look() -> str:
-        return "three orders"
-
-    result = run(agent, "Which orders are open?", conversation_id="q3", message_history=[])
-    assert result.output == "Three."
-    assert [message.kind for message in model.requests[-1]] == ["request", "response", "request"]
-    session = capability.session("q3")
-    assert [type(item) for item in session.view()] == [Message, ToolCall, ToolResult, Message]
-    assert len(session.receipts) == 2 and session.spending.usage.output > 0
-    assert _told(capability.messages("q3")) == _told(result.all_messages())
-
-
-def _told(messages: list[ModelMessage]) -> list[Any]:
-    return [PydanticCodec().identity(message) for message in messages]
-
-
-POISONED: list[tuple[str, list[ModelMessage]]] = [
-    ("a call without a result", [asked("Which?"), called("c1"), asked("Are you there?"), said("Yes.")]),
-    ("one of two results", [asked("Which?"), called("c1", "c2"), found("c2"), said("Two.")]),
-    ("a result without a call", [asked("Which?"), said("None."), found("c9"), said("Well.")]),
-    ("a result twice", [asked("Which?"), called("c1"), found("c1"), found("c1"), said("Three.")]),
-    ("a window that begins with a result", [found("c1"), said("Three are open.")]),
-]
-
-
-each_poisoned = pytest.mark.parametrize(
-    "history", [each for _, each in POISONED], ids=[name for name, _ in POISONED]
-)
-
-
-@each_poisoned
+@pytest.mark.parametrize("history", POISONED.values(), ids=POISONED)
 def test_a_poisoned_history_that_the_framework_does_not_repair_is_sent_whole_and_kept(
     history: list[ModelMessage],
 ) -> None:
@@ -170,8 +142,7 @@ def test_a_poisoned_history_that_the_framework_does_not_repair_is_sent_whole_and
 
 def test_a_result_that_has_no_room_is_sent_as_a_stub_and_can_be_read() -> None:
     def read(messages: list[ModelMessage]) -> ModelResponse:
-        handle = re.search("output-[0-9a-f]+", parts_in(messages, ToolReturnPart)[-1].content)
-        return called("c2", tool="read_back", handle=handle and handle[0])
+        return called("c2", tool="read_back", handle=handle_in(messages))
 
     model = Scripted(called("c1"), read)
     agent, _ = agent_of(model, window=8_000)
@@ -205,14 +176,11 @@ def test_a_run_without_a_prompt_is_sent() -> None:
     assert run(agent, message_history=[asked("Hello?"), said("Hm?")]).output == "Done."
 
 
-def test_streams_are_recorded() -> None:
-    async def stream(agent: Agent) -> str:
-        async with agent.run_stream("Hello?", conversation_id="q3") as streamed:
-            return str(await streamed.get_output())
-
+async def test_streams_are_recorded() -> None:
     capability = QuireCapability(32_000, MemoryStore())
     agent = Agent(TestModel(call_tools=[], custom_output_text="Good day."), capabilities=[capability])
-    assert asyncio.run(stream(agent)) == "Good day."
+    async with agent.run_stream("Hello?", conversation_id="q3") as streamed:
+        assert await streamed.get_output() == "Good day."
     assert [item.text for item in capability.session("q3").view()] == ["Hello?", "Good day."]  # type: ignore[union-attr]
 
 
@@ -250,7 +218,7 @@ MESSAGES: list[ModelMessage] = [
     ),
     ModelRequest(
         [
-            ToolReturnPart("look", {"seen": ["a", 2**70]}, "c1", metadata={"kept": True}),
+            ToolReturnPart("look", {"seen": ["a", 2**70]}, "c1", metadata={"$bytes": "AA=="}),
             ToolReturnPart("look", "Not there.", "c2", outcome="failed"),
         ]
     ),

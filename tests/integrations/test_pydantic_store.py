@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from functools import partial, wraps
+from contextlib import ExitStack
+from functools import partial
 from itertools import count
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, ParamSpec
+from typing import Any
 
 import pytest
 from hypothesis import settings, strategies as st
@@ -23,64 +22,37 @@ from pydantic_ai.conversation_store import (
     InMemoryConversationStore,
 )
 from pydantic_ai.messages import (
-    BinaryImage,
-    ImageUrl,
     ModelMessage,
     ModelRequest,
     ModelResponse,
     TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
     UserPromptPart,
 )
 
 from quire.errors import StoreFailed
 from quire.integrations.pydantic_store import QuireConversationStore
-from quire.stores import MemoryStore, Place, Store
-from tests.stores.server import database
+from quire.stores import MemoryStore, Place
+from tests.integrations.test_pydantic_ai import MESSAGES
+from tests.stores.keeping import kept
 
 pytestmark = pytest.mark.laws
 
-P = ParamSpec("P")
 Opening = Callable[[], ConversationStore]
 _numbers = count(1)
 
 
-OTHERS = [pytest.param(kind, marks=pytest.mark.fuzz) for kind in ("memory", "jsonl", "sealed", "postgres")]
+OTHERS = ("memory", "json lines", "sealed sqlite", "postgres")
 
 
-@pytest.fixture(params=["theirs", "sqlite", *OTHERS])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
+@pytest.fixture(params=["theirs", "sqlite", *(pytest.param(name, marks=pytest.mark.fuzz) for name in OTHERS)])
+def opened(request: pytest.FixtureRequest) -> Iterator[Opening]:
     """Gives the same store each time, as another process would open it."""
     if request.param == "theirs":
         theirs = InMemoryConversationStore()
         yield lambda: theirs
-    elif request.param == "postgres":
-        with database() as url, Store.open(url) as store:
-            yield lambda: QuireConversationStore(store)
     else:
-        kinds: dict[str, Callable[[], Store]] = {
-            "memory": MemoryStore,
-            "sqlite": lambda: Store.open(tmp_path / "kept.db"),
-            "jsonl": lambda: Store.open(tmp_path / "kept.jsonl"),
-            "sealed": lambda: Store.open(tmp_path / "kept.db", key=b"k" * 32),
-        }
-        with kinds[request.param]() as store:
-            yield lambda: QuireConversationStore(store)
-
-
-def awaited(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """The test as a plain function."""
-
-    @wraps(test)
-    def run(*args: P.args, **named: P.kwargs) -> None:
-        async def verb() -> None:
-            await test(*args, **named)
-
-        asyncio.run(asyncio.wait_for(verb(), 60))
-
-    return run
+        with kept(request.param) as held:
+            yield lambda: QuireConversationStore(held.store)
 
 
 def said(text: str = "") -> list[ModelMessage]:
@@ -89,41 +61,12 @@ def said(text: str = "") -> list[ModelMessage]:
     return [ModelRequest([UserPromptPart(text)]), ModelResponse([TextPart(f"You said {text}")])]
 
 
-RICH: list[ModelMessage] = [
-    ModelRequest(
-        [
-            UserPromptPart(
-                [
-                    "Look",
-                    ImageUrl("https://example.com/a.png"),
-                    BinaryImage(b"\x00\xff", media_type="image/png"),
-                ]
-            )
-        ],
-        instructions="Be brief.",
-        metadata={"$bytes": "AA==", "big": 2**70},
-    ),
-    ModelResponse(
-        [
-            ThinkingPart("Hm", signature="sig", provider_name="anthropic"),
-            ToolCallPart("look", {"at": "ü"}, "call-1", provider_details={"raw": [1, 2.5, None]}),
-        ],
-        model_name="m",
-        provider_name="anthropic",
-    ),
-    ModelRequest([ToolReturnPart("look", {"seen": ["a", {"b": True}]}, "call-1")]),
-    ModelResponse([TextPart("A cat.")]),
-]
-
-
-@awaited
 async def test_messages_of_all_kinds_come_back_equal(opened: Opening) -> None:
-    await opened().save(Conversation(conversation_id="a", messages=[*RICH]), scope="ana")
+    await opened().save(Conversation(conversation_id="a", messages=[*MESSAGES]), scope="ana")
     loaded = await opened().load("a", scope="ana")
-    assert loaded is not None and loaded.messages == RICH
+    assert loaded is not None and loaded.messages == MESSAGES
 
 
-@awaited
 async def test_of_writers_at_the_same_time_one_wins_and_the_others_leave_nothing(opened: Opening) -> None:
     await opened().save(Conversation(conversation_id="a", messages=said()))
     stores = [opened() for _ in range(8)]
@@ -142,7 +85,6 @@ async def test_of_writers_at_the_same_time_one_wins_and_the_others_leave_nothing
     assert entries is not None and entries[2:] == won[0]
 
 
-@awaited
 async def test_deleted_entries_are_gone_and_shared_ones_stay_for_forks(opened: Opening) -> None:
     alone = await opened().save(Conversation(conversation_id="alone", messages=said()))
     await opened().delete("alone")
@@ -163,14 +105,13 @@ async def test_deleted_entries_are_gone_and_shared_ones_stay_for_forks(opened: O
             await opened().read_entry(entry.id)
 
 
-@awaited
-async def test_what_was_deleted_is_erased_from_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "kept.db"
-    with Store.open(path) as store:
-        await QuireConversationStore(store).save(Conversation(conversation_id="a", messages=said("secret")))
-        await QuireConversationStore(store).delete("a")
-        store.scrub()
-    assert b"secret" not in path.read_bytes()
+async def test_what_was_deleted_is_erased_from_the_file() -> None:
+    with kept("sqlite") as held:
+        store = QuireConversationStore(held.store)
+        await store.save(Conversation(conversation_id="a", messages=said("secret")))
+        await store.delete("a")
+        held.store.scrub()
+        assert held.files_with(b"secret") == []
 
 
 class Interrupted(MemoryStore):
@@ -184,18 +125,17 @@ class Interrupted(MemoryStore):
         super().replace(place, bodies)
 
 
-@awaited
 async def test_a_deletion_that_was_cut_off_is_finished() -> None:
-    kept = Interrupted()
-    store = QuireConversationStore(kept)
+    inner = Interrupted()
+    store = QuireConversationStore(inner)
     await store.save(Conversation(conversation_id="a", messages=said()))
     await store.fork("a", new_conversation_id="b")
     await store.delete("a")
     with pytest.raises(StoreFailed):
         await store.delete("b")
-    kept.fails = False
+    inner.fails = False
     assert await store.list_conversations() == []
-    bodies = [entry.body for place in kept.places() for entry in kept.read(place)]
+    bodies = [entry.body for place in inner.places() for entry in inner.read(place)]
     assert bodies and not any(b"You said" in body for body in bodies)
 
 
@@ -213,21 +153,19 @@ async def _listed(asked: Mapping[str, Any], store: ConversationStore, _: int) ->
 class Comparison(RuleBasedStateMachine):
     """Two stores that are told the same; the verbs of ours are called in two processes by turns."""
 
+    kind = "memory"
+
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.folder = TemporaryDirectory()
-        self.kept = self.open()
+        self.stack = ExitStack()
+        store = self.stack.enter_context(kept(self.kind)).store
         self.theirs = InMemoryConversationStore()
-        self.ours = [QuireConversationStore(self.kept), QuireConversationStore(self.kept)]
+        self.ours = [QuireConversationStore(store), QuireConversationStore(store)]
         self.loaded: list[tuple[Conversation, Conversation]] = []
 
-    def open(self) -> Store:
-        return MemoryStore()
-
     def teardown(self) -> None:
-        self.kept.close()
-        self.folder.cleanup()
+        self.stack.close()
         self.runner.close()
 
     def both(self, verb: Callable[[ConversationStore, int], Awaitable[Any]]) -> tuple[Any, Any]:
@@ -343,8 +281,7 @@ class Comparison(RuleBasedStateMachine):
 
 
 class ComparisonOnSQLite(Comparison):
-    def open(self) -> Store:
-        return Store.open(Path(self.folder.name) / "kept.db")
+    kind = "sqlite"
 
 
 TestComparison = Comparison.TestCase

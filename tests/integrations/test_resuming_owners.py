@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,21 +17,17 @@ import pytest
 from quire.integrations.logs import Target, Written, read_log, write_conversation
 from quire.items import Item, Message, ToolCall, ToolResult
 from quire.state import Transcript
+from tests.clients.scenes import Exchange, stage
+from tests.clients.speaking import send
+from tests.integrations.owners import CACHE, NEEDS_OWNERS
 from tests.integrations.test_logs import WITH_WRITER, read, row
-from tests.integrations.upstream import Upstream, serving
+from tests.providers.replies import Call, Reply, events
 
-PACKAGES = (
-    "@anthropic-ai/claude-code@2.1.197",
-    "@openai/codex@0.169.0",
-    "ai@6.0.326",
-    "zod@4.1.13",
-)
-NPM = Path(tempfile.gettempdir()) / "quire-owners" / "npm"
+PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.169.0", "ai@6.0.326", "zod@4.1.13")
+INSTRUCTING = ("system", "developer")
+NPM = CACHE / "npm"
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("QUIRE_OWNERS"),
-    reason="run by `make integrations`: it downloads the programs from npm",
-)
+pytestmark = NEEDS_OWNERS
 
 
 @pytest.fixture(scope="module")
@@ -41,20 +36,32 @@ def modules() -> Path:
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("npm and node are not installed")
     NPM.mkdir(parents=True, exist_ok=True)
-    install = [
-        "npm",
-        "install",
-        "--prefix",
-        str(NPM),
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        *PACKAGES,
-    ]
+    quiet = ("--no-audit", "--no-fund", "--ignore-scripts")
+    install = ["npm", "install", "--prefix", str(NPM), *quiet, *PACKAGES]
     done = subprocess.run(install, check=False, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"npm cannot install the programs: {done.stderr[-300:]}")
     return NPM / "node_modules"
+
+
+class Upstream:
+    """Gives its answers in turn, as Anthropic and as OpenAI do, and keeps the requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.answers: list[Reply] = []
+
+    def answer(self, exchange: Exchange) -> None:
+        body, path = exchange.body, exchange.path.partition("?")[0]
+        if not path.endswith(("/messages", "/responses")) or not body.get("tools"):
+            exchange.answer({})  # counts, telemetry, and titles of sessions
+            return
+        self.requests.append(body)
+        wire = "anthropic" if path.endswith("/messages") else "openai-responses"
+        told = events(wire, self.answers.pop(0))
+        whole = told[0]["message"] if wire == "anthropic" else told[-1]["response"]
+        whole["id"], whole["usage"]["total_tokens"] = f"reply_{len(self.requests)}", 47
+        send(wire, exchange, told)
 
 
 class Machine:
@@ -117,18 +124,16 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, modules: Path) -> Generator[Machine]:
-    with serving() as (upstream, url):
-        yield Machine(tmp_path, modules, upstream, url)
+    with stage() as server:
+        upstream = Upstream()
+        yield Machine(tmp_path, modules, upstream, server.scene(upstream.answer).base_url)
 
 
 def said(items: Sequence[Item]) -> list[str]:
     """What a request must hold of the items, in their order."""
     found = list[str]()
     for item in items:
-        if isinstance(item, Message | ToolResult) and getattr(item, "role", "") not in (
-            "system",
-            "developer",
-        ):
+        if isinstance(item, Message | ToolResult) and getattr(item, "role", "") not in INSTRUCTING:
             found += [part for part in item.parts if isinstance(part, str)]
         elif isinstance(item, ToolCall):
             found.append(item.call_id)
@@ -149,27 +154,31 @@ def missing(request: dict[str, Any], wanted: Sequence[str]) -> list[str]:
 def test_a_session_moves_from_claude_code_to_codex_and_back(machine: Machine) -> None:
     lamps = machine.project / "lamps.csv"
     lamps.write_text("hall,35\ndesk,49\n")
-    machine.upstream.answers = [("Read", {"file_path": str(lamps)}), "The desk lamp costs 49."]
+    machine.upstream.answers = [
+        Reply(calls=(Call("call_1", "Read", {"file_path": str(lamps)}),)),
+        Reply(text="The desk lamp costs 49."),
+    ]
     machine.claude("What does the desk lamp cost?")
     first = machine.items(".claude/projects/*/*.jsonl")
     assert missing({"input": str(first)}, ["desk,49", "The desk lamp costs 49."]) == []
 
     session = machine.place(write_conversation(first, "codex", machine.target("ana/lamps")))
-    machine.upstream.answers = [("exec_command", {"cmd": "cat lamps.csv"}), "The hall lamp costs 35."]
+    machine.upstream.answers = [
+        Reply(calls=(Call("call_2", "exec_command", {"cmd": "cat lamps.csv"}),)),
+        Reply(text="The hall lamp costs 35."),
+    ]
     request = machine.codex("And the hall lamp?", "resume", session)
     assert missing(request, [*said(first), "And the hall lamp?", "hall,35"]) == []
 
     second = machine.items(".codex/sessions/*/*/*/*.jsonl")
     assert missing({"input": str(second)}, ["The desk lamp costs 49.", "The hall lamp costs 35."]) == []
     back = machine.place(write_conversation(second, "claude-code", machine.target("ana/back")))
-    machine.upstream.answers = ["Both cost 84."]
+    machine.upstream.answers = [Reply(text="Both cost 84.")]
     request = machine.claude("And both?", "--resume", back)
     assert missing(request, [*said(second), "And both?"]) == []
     third = machine.items(f".claude/projects/*/{back}.jsonl")
     texts = [item.text for item in third if isinstance(item, Message)]
-    assert (
-        "The desk lamp costs 49." in texts and "The hall lamp costs 35." in texts and "Both cost 84." in texts
-    )
+    assert {"The desk lamp costs 49.", "The hall lamp costs 35.", "Both cost 84."} <= {*texts}
 
 
 @pytest.mark.parametrize("name", WITH_WRITER)
@@ -177,7 +186,7 @@ def test_a_session_moves_from_claude_code_to_codex_and_back(machine: Machine) ->
 def test_a_log_of_each_format_is_resumed(machine: Machine, program: str, name: str) -> None:
     items = read(name).conversations[0].items()
     written = write_conversation(items, program, machine.target(f"ana/{name}"))
-    machine.upstream.answers = ["Good."]
+    machine.upstream.answers = [Reply(text="Good.")]
     session = machine.place(written)
     ask = machine.claude if program == "claude-code" else machine.codex
     request = ask("Go on.", *(("--resume",) if program == "claude-code" else ("resume",)), session)

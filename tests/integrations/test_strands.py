@@ -3,14 +3,8 @@
 # pyright: basic, reportMissingImports=false
 
 import json
-import os
-import re
-import subprocess
-import sys
-import tarfile
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import contextmanager
-from importlib.metadata import version
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,8 +14,10 @@ import pytest
 from quire.items import Message, ToolCall, ToolResult
 from quire.providers import check
 from quire.stores import MemoryStore
+from tests.counting import calls_of
 from tests.docs.pages import DOCS, run_page
-from tests.integrations.killed import die, run_killed
+from tests.integrations.killed import handle_in, look_up, run_killed
+from tests.integrations.owners import NEEDS_OWNERS, run_tests, source
 
 pytest.importorskip("strands", reason="run by `make integrations`, in an environment of its own")
 
@@ -66,7 +62,7 @@ class Scripted(Model):  # type: ignore[misc]
         if answer == TOO_LARGE:
             raise ContextWindowOverflowException("too large")
         if answer == READ_BACK:
-            answer = ("read_back", {"handle": re.findall("output-[0-9a-f]+", str(messages))[-1]})
+            answer = ("read_back", {"handle": handle_in(messages)})
         yield {"messageStart": {"role": "assistant"}}
         if isinstance(answer, str):
             yield {"contentBlockStart": {"start": {}}}
@@ -86,11 +82,7 @@ class Scripted(Model):  # type: ignore[misc]
 @tool  # type: ignore[untyped-decorator]
 def look(order: str) -> str:
     """Look up an order."""
-    if order == "lost":
-        die()
-    if order == "all":
-        return "\n".join(f"A{number} is open, and waits for the warehouse." for number in range(2_000))
-    return f"{order} is open. " + "It waits for the warehouse. " * 30
+    return look_up(order)
 
 
 def made(store: Any, model: Scripted, window: int = 8_000, **fields: Any) -> tuple[Agent, Any]:
@@ -149,13 +141,6 @@ def test_a_run_with_a_tool_is_kept_and_explained(tmp_path: Path) -> None:
     assert usage.cache_read == 15 and usage.input == sum(len(str(one)) // 5 for one in model.sent)
 
 
-def test_a_long_loop_of_tools_is_fitted() -> None:
-    model = Scripted([*(("look", {"order": f"A{n}"}) for n in range(40)), "All are."])
-    agent, _ = talk(MemoryStore(), model, "Which are open?", window=2_500)
-    assert len(agent.messages) == 82 and len(model.sent[-1]) < 60
-    assert not any(map(faults, model.sent))
-
-
 def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
     model = Scripted([("look", {"order": "all"}), READ_BACK, "There are many."])
     agent, _ = talk(MemoryStore(), model, "Which are open?")
@@ -167,7 +152,7 @@ def test_a_result_without_room_is_a_stub_that_can_be_read() -> None:
 @pytest.mark.parametrize("questions", [("And now?",), (None,)], ids=["asked", "resumed"])
 def test_a_session_that_was_killed_in_a_tool_goes_on(tmp_path: Path, questions: tuple[Any]) -> None:
     store = str(tmp_path / "q.db")
-    run_killed(__name__, f"""talk({store!r}, Scripted([("look", {{"order": "lost"}})]), "Is it open?")""")
+    run_killed(__name__, f"""talk({store!r}, Scripted([("look", {{"order": "A13"}})]), "Is it open?")""")
     model = Scripted(["I could not look."])
     agent, _ = talk(store, model, *questions)
     sent = model.sent[0]
@@ -194,46 +179,6 @@ def test_a_tool_that_asks_goes_on_with_the_answer() -> None:
     (interrupt,) = agent("Pay A1.").interrupts
     agent([{"interruptResponse": {"interruptId": interrupt.id, "response": "paid"}}])
     assert asked == ["A1", "A1"] and "paid" in str(model.sent[-1]) and "uncertain" not in str(model.sent)
-
-
-def test_an_append_takes_as_long_after_many_messages() -> None:
-    sessions = QuireSessionRepository(MemoryStore())
-    sessions.create_session(Session("s/1", SessionType.AGENT))
-    sessions.create_agent("s/1", SessionAgent("a", {}, {}))
-    steps = list[int]()
-    for number in range(400):
-        with counting() as counted:
-            sessions.create_message("s/1", "a", SessionMessage(said(f"word {number}"), number))
-        steps.append(counted[0])
-    assert max(steps[-10:]) <= max(steps[10:20]) + 20
-    assert [one.message_id for one in sessions.list_messages("s/1", "a", 3, 100)] == [100, 101, 102]
-
-
-@contextmanager
-def counting() -> Iterator[list[int]]:
-    """Count the calls of functions, and the steps of generators."""
-    counted = [0]
-
-    def count(frame: Any, event: str, arg: Any) -> None:
-        counted[0] += event == "call"
-
-    sys.setprofile(count)
-    try:
-        yield counted
-    finally:
-        sys.setprofile(None)
-
-
-def call(*ids: str) -> Any:
-    uses = [{"toolUse": {"toolUseId": one, "name": "look", "input": {"order": one}}} for one in ids]
-    return {"role": "assistant", "content": uses}
-
-
-def result(*ids: str) -> Any:
-    content = [
-        {"toolResult": {"toolUseId": one, "status": "success", "content": [{"text": "open"}]}} for one in ids
-    ]
-    return {"role": "user", "content": content}
 
 
 def said(text: str, role: str = "user") -> Any:
@@ -272,39 +217,40 @@ def test_a_session_of_another_manager_is_taken_whole(tmp_path: Path) -> None:
 # --- sessions -----------------------------------------------------------------------------------------------
 
 
-def message(number: int, text: str = "Hello") -> SessionMessage:
-    picture = {"image": {"format": "png", "source": {"bytes": b"\xff\xfe"}}}
-    return SessionMessage({"role": "user", "content": [{"text": text}, picture]}, number)
-
-
-def filled(repository: SessionRepository, count: int = 5) -> None:
-    repository.create_session(Session("s-1", SessionType.AGENT))
-    repository.create_agent("s-1", SessionAgent("ann", {"step": 1}, {}))
+def filled(store: Any, count: int) -> QuireSessionRepository:
+    """A repository with messages of an agent."""
+    sessions = QuireSessionRepository(store)
+    sessions.create_session(Session("s/1", SessionType.AGENT))
+    sessions.create_agent("s/1", SessionAgent("ann", {}, {}))
     for number in range(count):
-        repository.create_message("s-1", "ann", message(number, f"Message {number}"))
+        add(sessions, number)
+    return sessions
+
+
+def add(sessions: SessionRepository, number: int, text: str = "word") -> None:
+    sessions.create_message("s/1", "ann", SessionMessage(said(text), number))
+
+
+def test_an_append_takes_as_long_after_many_messages() -> None:
+    sessions, steps = filled(MemoryStore(), 0), list[int]()
+    for number in range(400):
+        steps.append(calls_of(partial(add, sessions, number)))
+    assert max(steps[-10:]) <= max(steps[10:20]) + 20
+    assert [one.message_id for one in sessions.list_messages("s/1", "ann", 3, 100)] == [100, 101, 102]
 
 
 def test_a_number_that_another_process_has_used_is_refused(tmp_path: Path) -> None:
-    one, other = QuireSessionRepository(tmp_path / "q.db"), QuireSessionRepository(tmp_path / "q.db")
-    filled(one)
-    other.create_message("s-1", "ann", message(5, "mine"))
+    one, other = filled(tmp_path / "q.db", 5), QuireSessionRepository(tmp_path / "q.db")
+    add(other, 5, "mine")
     with pytest.raises(SessionException, match="changed"):
-        one.create_message("s-1", "ann", message(5, "yours"))
-    assert one.list_messages("s-1", "ann")[-1] == other.read_message("s-1", "ann", 5)
+        add(one, 5, "yours")
+    assert one.list_messages("s/1", "ann")[-1] == other.read_message("s/1", "ann", 5)
 
 
-@pytest.mark.skipif(
-    not os.environ.get("QUIRE_OWNERS"), reason="run by `make integrations`: it downloads the SDK"
-)
-def test_the_owners_tests_pass(tmp_path: Path) -> None:
+@NEEDS_OWNERS
+def test_the_owners_tests_pass() -> None:
     """The tests of the session manager, with our repository in the place of the one in their fixtures."""
-    name = f"strands-agents=={version('strands-agents')}"
-    download = [sys.executable, "-m", "pip", "download", "--no-binary", ":all:", "--no-deps", name]
-    if subprocess.run([*download, "-d", str(tmp_path)], check=False, capture_output=True).returncode:
-        pytest.skip(f"{name} cannot be downloaded")
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
-        archive.extractall(tmp_path, filter="data")
-    root = next(tmp_path.glob("strands_agents-*/"))
+    root = source("strands-agents")
     ours = """from quire.integrations.strands import QuireSessionRepository
 
 class MockedSessionRepository(QuireSessionRepository):
@@ -312,24 +258,8 @@ class MockedSessionRepository(QuireSessionRepository):
         super().__init__("memory:")
 """
     (root / "tests/fixtures/mock_session_repository.py").write_text(ours)
-    conftest = """import asyncio, inspect
-
-def pytest_pyfunc_call(pyfuncitem):
-    if inspect.iscoroutinefunction(pyfuncitem.obj):
-        names = inspect.signature(pyfuncitem.obj).parameters
-        asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-        return True
-"""
-    (root / "tests/conftest.py").write_text(conftest)  # theirs needs a simulator of AWS
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*run, "tests/strands/session/test_repository_session_manager.py"],
-        cwd=root,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4_000:]
+    (root / "tests/conftest.py").write_text("")  # theirs needs a simulator of AWS
+    run_tests(root, "tests/strands/session/test_repository_session_manager.py")
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

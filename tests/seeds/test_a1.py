@@ -1,7 +1,6 @@
 """Promises of A1's page on context: messages, named contexts, what lands in `main`, files and compaction."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from quire.errors import ModelFailed
 from quire.models import Scripted
 from quire.programs import ProgramFailed, ProgramFault
 from tests.bridges.a1.conftest import runtime as runtime
+from tests.bridges.a1.test_contexts import texts
 from tests.bridges.a1.test_programs import writing
 
 
@@ -64,10 +64,6 @@ def planner(*tools: Any) -> Agent:
 
 def llm(*replies: Any) -> LLM:
     return LLM(Scripted(list(replies)))
-
-
-def texts(messages: Iterable[Message]) -> list[str]:
-    return [message.content for message in messages]
 
 
 def shown(context: Context) -> list[tuple[str, Any]]:

@@ -21,22 +21,14 @@ from quire.bridges.autonomy import (
 from quire.items import ToolCall
 from quire.models import Scripted
 from quire.providers import Rendered
-from tests.bridges.autonomy.test_templates import Writer, until
+from tests.bridges.autonomy.test_templates import Writer, line, lines, until
 
 Said = Mapping[str, Any]
 
 
-def entry(n: int) -> dict[str, Any]:
-    """The message with a number; even numbers are the user's."""
-    text = f"entry {n}." + " It rained on the valley all day long." * 5
-    return {"role": "assistant" if n % 2 else "user", "content": {"text": text, "type": "text"}}
-
-
 def numbers(messages: object) -> list[int]:
-    told = re.sub(
-        r"<user-said>\W{1,2}n?<user>.*?</user-said>", "", str(messages), flags=re.DOTALL
-    )  # what the user said is there once more
-    return [int(number) for number in re.findall(r"entry (\d+)\.", told)]
+    repeated = r"<user-said>\W{1,2}n?<user>.*?</user-said>"  # what the user said is there once more
+    return lines(re.sub(repeated, "", str(messages), flags=re.DOTALL))
 
 
 def text(message: Said) -> str:
@@ -55,7 +47,7 @@ class Diary:
 
     async def add(self, count: int) -> None:
         for n in range(self.count, self.count + count):
-            await self.memory.add_message("ana", "may", entry(n))
+            await self.memory.add_message("ana", "may", line(n))
         self.count += count
 
     async def shown(self) -> list[dict[str, Any]]:
@@ -83,7 +75,7 @@ def reply(sent: Rendered) -> str:
     return "THE GIST" if "<conversation>" in str(sent.payload["messages"]) else "noted"
 
 
-async def talk(model: Any, turns: int = 1, message: str = "entry {}.", **options: Any) -> None:
+async def talk(model: Any, turns: int = 1, message: str = "line {}.", **options: Any) -> None:
     """Start an agent and send it some messages, each after the summary that the last one made due."""
     async with Node() as node:
         agent = await Agent.start(node=node, name="scribe", model=model, **options)
@@ -97,7 +89,7 @@ async def talk(model: Any, turns: int = 1, message: str = "entry {}.", **options
 
 async def test_context_summary_true_summarizes_with_the_agents_own_model() -> None:
     model = Scripted(reply)
-    await talk(model, 12, "entry {}. " + "rain " * 1000, instructions="Note it.", context_summary=True)
+    await talk(model, 12, "line {}. " + "rain " * 1000, instructions="Note it.", context_summary=True)
     assert len(payloads(model, summaries=True)) == 1
     assert [terms["max_tokens"] for terms in model.terms if "max_tokens" in terms] == [2048]
     sizes = [len(messages) - 1 for messages in payloads(model)]  # without the system message
@@ -108,7 +100,7 @@ async def test_context_summary_true_summarizes_with_the_agents_own_model() -> No
 async def test_context_summary_takes_floor_ceiling_size_model_and_instructions() -> None:
     model, writer, prompt = Scripted(reply), Writer("A WET MAY"), "Weather only:\n{conversation}"
     options = {"floor": 4, "ceiling": 8, "size": 77, "model": writer, "instructions": prompt}
-    await talk(model, 6, "entry {}. " + "rain " * 100, context_summary=options)
+    await talk(model, 6, "line {}. " + "rain " * 100, context_summary=options)
     assert payloads(model, summaries=True) == [] and writer.options == [{"max_tokens": 77}]
     assert "Weather only:" in writer.asked[0] and numbers(writer.asked[0])
     assert "{conversation}" not in writer.asked[0]
@@ -153,7 +145,7 @@ async def test_the_default_template_is_instructions_framework_and_history() -> N
     instructions, framework, user, call, result = payloads(model)[-1]
     assert instructions == {"role": "system", "content": "Keep a diary."}
     assert framework["role"] == "system" and "time" in framework["content"]
-    assert user == {"role": "user", "content": "entry 0."}
+    assert user == {"role": "user", "content": "line 0."}
     assert call["tool_calls"][0]["function"]["name"] == "look"
     assert result["role"] == "tool" and result["content"] == "the valley is dry"
     assert model.requests[0].payload["tools"][-1]["function"]["name"] == "look", "the user's tools come last"
@@ -186,7 +178,7 @@ async def test_an_agent_uses_a_custom_template() -> None:
     template = ContextTemplate([SystemInstructionsSection([system_message("Write verse.")]), history])
     await talk(model, 4, instructions="not shown", context_template=template)
     shown = [message["content"] for message in payloads(model)[-1]]
-    assert shown == ["Write verse.", "entry 2.", "noted", "entry 3."]
+    assert shown == ["Write verse.", "line 2.", "noted", "line 3."]
 
 
 class Own:
@@ -205,7 +197,7 @@ class Own:
 
 async def test_a_section_receives_memory_scope_conversation_and_shared_params() -> None:
     memory = Memory()
-    await memory.add_message("ana", "may", entry(0))
+    await memory.add_message("ana", "may", line(0))
     shown = await ContextTemplate([Own("one"), Own("two")]).build_context(memory, "ana", "may")
     assert [text(message) for message in shown] == [
         "ana/may has 1, after ['one']",
@@ -218,7 +210,7 @@ async def test_additional_context_is_provided_for_a_scope_and_stored_nowhere() -
         return [system_message(f"{scope} lives in the rain")]
 
     memory = Memory()
-    await memory.add_message("ana", "may", entry(0))
+    await memory.add_message("ana", "may", line(0))
     section = AdditionalContextSection(name="weather", provider_fn=weather)
     section.add_message(system_message("It is May"))
     template = ContextTemplate([section, ConversationHistorySection()])
@@ -239,7 +231,7 @@ async def test_a_section_of_ones_own_can_summarize_with_a_model() -> None:
             return [system_message(f"Before: {summary}"), *messages[-2:]]
 
     model, memory = Scripted(["it rained"]), Memory()
-    await memory.add_messages("ana", "may", map(entry, range(5)))
+    await memory.add_messages("ana", "may", map(line, range(5)))
     first, *rest = await ContextTemplate([Summarizing()]).build_context(memory, "ana", "may")
     assert text(first) == "Before: it rained" and numbers(rest) == [3, 4]
     assert callable(Model("nova-micro-v1").complete_chat)

@@ -22,7 +22,7 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
-from tests.bridges.pygents.conftest import empty_registries as empty_registries
+from tests.bridges.pygents.conftest import empty_registries as empty_registries, ids, recording
 
 Item = ContextItem[Any]
 
@@ -33,10 +33,6 @@ def note(name: str, content: object = None) -> Item:
 
 def contents(items: Iterable[Item]) -> list[Any]:
     return [item.content for item in items]
-
-
-def ids(items: Iterable[Item]) -> list[str | None]:
-    return [item.id for item in items]
 
 
 async def queue_of(*values: object, limit: int = 6) -> ContextQueue:
@@ -170,15 +166,7 @@ async def test_a_branch_of_a_queue_begins_with_its_items_and_diverges() -> None:
 
 async def test_a_branch_of_a_queue_inherits_hooks_unless_others_are_given() -> None:
     calls: list[str] = []
-
-    @hook(ContextQueueHook.BEFORE_APPEND)
-    async def first(items: object) -> None:
-        calls.append("first")
-
-    @hook(ContextQueueHook.BEFORE_APPEND)
-    async def second(items: object) -> None:
-        calls.append("second")
-
+    first, second = (recording(calls, ContextQueueHook.BEFORE_APPEND, name) for name in ("first", "second"))
     parent = ContextQueue(limit=3, hooks=[first])
     await parent.branch().append(ContextItem(1))
     await parent.branch(hooks=[]).append(ContextItem(1))
@@ -205,10 +193,7 @@ async def test_queue_hooks_receive_the_items_before_and_after_an_append() -> Non
 
 async def test_all_matching_hooks_run_in_order_and_a_before_hook_can_veto() -> None:
     calls: list[str] = []
-
-    @hook(ContextQueueHook.BEFORE_APPEND)
-    async def count(items: object) -> None:
-        calls.append("count")
+    count = recording(calls, ContextQueueHook.BEFORE_APPEND, "count")
 
     @hook(ContextQueueHook.BEFORE_APPEND)
     async def refuse(items: object) -> None:
@@ -223,12 +208,8 @@ async def test_all_matching_hooks_run_in_order_and_a_before_hook_can_veto() -> N
 
 @pytest.mark.parametrize("kind", [ContextQueueHook.AFTER_APPEND, ContextPoolHook.AFTER_ADD])
 async def test_a_queue_or_a_pool_survives_serialization_with_its_hooks_by_name(kind: Any) -> None:
-    heard: list[Any] = []
-
-    @hook(kind)
-    async def hear(*args: Any) -> None:
-        heard.append(args)
-
+    heard: list[str] = []
+    hear = recording(heard, kind, "hear")
     whole = (ContextQueue if isinstance(kind, ContextQueueHook) else ContextPool)(limit=4, hooks=[hear])
     add: Any = whole.append if isinstance(whole, ContextQueue) else whole.add
     await add(note("fern", {"leaves": 2}))

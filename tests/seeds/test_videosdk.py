@@ -10,17 +10,12 @@ from quire.bridges.videosdk import (
     AgentConfigUpdate,
     AgentHandoff,
     ChatContext,
-    ChatMessage,
     ChatRole,
     ImageContent,
 )
-from tests.bridges.videosdk.shop import Streaming, calls, outputs, talk, told, words
+from tests.bridges.videosdk.shop import Streaming, at, calls, outputs, talk, told, words
 
 RULE = "Sell lamps."
-
-
-def message(text: str, created_at: float, role: ChatRole = ChatRole.USER) -> ChatMessage:
-    return ChatMessage(role=role, content=[text], created_at=created_at)
 
 
 def kinds(context: ChatContext) -> set[type[Any]]:
@@ -85,9 +80,9 @@ def test_calls_outputs_handoffs_and_updates_are_added_with_their_fields() -> Non
 
 
 def test_items_are_inserted_where_their_times_put_them() -> None:
-    context = ChatContext([message("ten", 10.0), message("thirty", 30.0)])
-    assert words(context.insert(message("twenty", 20.0))) == "twenty"
-    context.insert_many([message("forty", 40.0), message("also ten", 10.0)])
+    context = ChatContext([at(10.0, "ten"), at(30.0, "thirty")])
+    assert words(context.insert(at(20.0, "twenty"))) == "twenty"
+    context.insert_many([at(40.0, "forty"), at(10.0, "also ten")])
     assert told(context) == ["ten", "also ten", "twenty", "thirty", "forty"]
 
 
@@ -161,9 +156,9 @@ def test_a_brief_fork_has_instructions_a_task_and_no_history() -> None:
 
 
 async def test_merge_takes_all_items_once_and_in_the_order_of_time() -> None:
-    context = ChatContext([message("one", 1.0), message("four", 4.0)])
+    context = ChatContext([at(1.0, "one"), at(4.0, "four")])
     child = context.fork()
-    child.insert_many([message("two", 2.0), message("three", 3.0), message("five", 5.0)])
+    child.insert_many([at(2.0, "two"), at(3.0, "three"), at(5.0, "five")])
     assert await context.merge(child) is context
     await context.merge(child)
     assert told(context) == ["one", "two", "three", "four", "five"]

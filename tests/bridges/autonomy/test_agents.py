@@ -1,7 +1,7 @@
 """Agents on a node: what they are sent, what they see, their tools and limits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,13 @@ import pytest
 
 from quire import ToolCall
 from quire.bridges.autonomy import Agent, AgentReference, ContextTemplate, Model, Node
-from quire.errors import InvalidLimit
 from quire.items import use_clock
 from quire.models import Scripted
 from quire.providers import Rendered
 from tests.bridges.autonomy.test_templates import HERE, Base, lines
+from tests.clients.scenes import stage
+from tests.clients.speaking import says
+from tests.models.answerers import NEEDS_SDK
 
 
 def looks(_: Rendered) -> ToolCall:
@@ -59,16 +61,14 @@ async def test_a_text_a_content_or_messages_can_be_sent(message: Any) -> None:
         assert await agent.memory.get_message_count(*HERE) == 2
 
 
-async def test_an_answer_and_its_stream_have_words_calls_and_results() -> None:
+async def test_a_stream_has_words_calls_and_results() -> None:
     async with Node() as node:
-        agent, _ = await started(node, looks, "It is dark.", looks, "It is dark.", tools=[look])
-        replies = await agent.send("How is it?", *HERE)
-        assert [one["role"] for one in replies] == ["assistant", "tool", "assistant"]
-        assert words(replies[1]) == "attic is dark" and words(replies[2]) == "It is dark."
-        streamed = [one async for one in agent.send_stream("Again?", *HERE)]
+        agent, _ = await started(node, looks, "It is dark.", tools=[look])
+        streamed = [one async for one in agent.send_stream("How is it?", *HERE)]
         pieces = "".join(words(one) for one in streamed if one.get("partial"))
-        whole = [one["role"] for one in streamed if not one.get("partial")]
-        assert pieces == "It is dark." and whole == ["assistant", "tool"]
+        whole = [one for one in streamed if not one.get("partial")]
+        assert pieces == "It is dark." and [one["role"] for one in whole] == ["assistant", "tool"]
+        assert words(whole[1]) == "attic is dark"
 
 
 async def test_a_question_to_the_user_pauses_and_the_next_message_answers_it(tmp_path: Path) -> None:
@@ -91,11 +91,9 @@ async def test_a_timeout_is_an_error_and_what_was_said_is_kept(later: Callable[[
             later(100)
             await asyncio.sleep(0)
 
-    def call(_: Rendered) -> ToolCall:
-        return ToolCall("c", "slow", '{"place": "x"}')
-
     async with Node() as node:
-        agent, _ = await started(node, call, call, tools=[slow])
+        calls = [ToolCall(name, "slow", '{"place": "x"}') for name in "ab"]
+        agent, _ = await started(node, *calls, tools=[slow])
         with pytest.raises(TimeoutError):
             await agent.send("How is it?", *HERE, timeout=60)
         with pytest.raises(TimeoutError):
@@ -190,26 +188,14 @@ async def test_the_time_is_told_by_the_documented_tools() -> None:
     assert "1970-01-01T00:00:00+00:00" in words(utc) and "1970-01-01T09:00:00+09:00" in words(tokyo)
 
 
-class Client:
-    """A client of OpenAI's SDK that keeps what it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.chat = self.completions = self
-
-    async def create(self, **request: Any) -> AsyncIterator[Any]:
-        self.asked.append(request["extra_body"])
-        raise ConnectionError("no line")
-
-
+@NEEDS_SDK["openai"]
 async def test_a_model_has_a_limit_and_options_that_go_with_every_request() -> None:
-    client = Client()
-    model = Model("openai:gpt-4o", max_tokens=99, temperature=0.2, seed=7, client=client, retries=0)
-    for options in ({}, {"max_tokens": 5}):
-        with pytest.raises(Exception, match="ConnectionError"):
-            await model.complete_chat([{"role": "user", "content": "hello"}], **options)
-    first, second = client.asked
+    with stage() as server:
+        scene = server.scene(says("openai", "Good day."))
+        at: Any = {"base_url": f"{scene.base_url}/v1", "api_key": "k"}
+        async with Model("openai:gpt-4o", max_tokens=99, temperature=0.2, seed=7, **at) as model:
+            for options in ({}, {"max_tokens": 5}):
+                await model.complete_chat([{"role": "user", "content": "hello"}], **options)
+    first, second = (request.body for request in scene.requests)
     assert (first["temperature"], first["seed"], model.max_tokens) == (0.2, 7, 99)
     assert 99 in first.values() and 5 in second.values() and 99 not in second.values()
-    with pytest.raises(InvalidLimit):
-        Model("openai:gpt-4o", max_tokens=0)

@@ -107,40 +107,6 @@ def test_the_budget_holds_and_as_many_of_the_newest_as_fit_are_kept(
         assert TokenCounter().count_messages([another, *messages]) > most
 
 
-@pytest.mark.parametrize(
-    ("task", "question"),
-    [
-        (job("how many lamps?"), "how many lamps?"),
-        (Task(action="inspect", parameters={"room": "attic", "item": "lamps"}), "attic lamps"),
-        (Task(action="inspect"), "inspect"),
-    ],
-)
-async def test_knowledge_is_asked_with_the_content_of_the_task_or_its_parameters(
-    task: Task, question: str
-) -> None:
-    asked: list[tuple[str, int]] = []
-
-    class Base:
-        async def query(self, query: str, limit: int = 5) -> list[Any]:
-            asked.append((query, limit))
-            return [SimpleNamespace(content="four", source=""), SimpleNamespace(content="two", source="log")]
-
-    manager = TaskContextManager(knowledge_base=Base())
-    assert (await words(manager, task))[:2] == [
-        "<knowledge>\nfour\n</knowledge>",
-        '<knowledge source="log">\ntwo\n</knowledge>',
-    ]
-    assert asked == [(question, 3)]
-
-
-async def test_knowledge_that_fails_is_left_out() -> None:
-    class Broken:
-        async def query(self, query: str, limit: int = 5) -> list[Any]:
-            raise RuntimeError("down")
-
-    assert await words(TaskContextManager(knowledge_base=Broken())) == ["now"]
-
-
 async def test_a_source_of_your_own_is_part_of_the_past_and_a_task_of_two_sources_is_told_once() -> None:
     class Mine:
         async def get_context(self, current_task: Task, max_items: int = 10) -> list[Task]:
@@ -151,8 +117,20 @@ async def test_a_source_of_your_own_is_part_of_the_past_and_a_task_of_two_source
     assert await words(TaskContextManager(sources=[Mine(), source])) == ["from elsewhere", "now"]
 
 
-async def test_a_task_of_another_action_is_told_by_the_user() -> None:
-    assert await words(TaskContextManager(), Task(action="node.planning")) == ["node.planning"]
+async def test_knowledge_is_asked_with_the_content_of_the_task_and_left_out_where_it_fails() -> None:
+    asked: list[tuple[str, int]] = []
+
+    class Base:
+        async def query(self, query: str, limit: int = 5) -> list[Any]:
+            if asked:
+                raise RuntimeError("down")
+            asked.append((query, limit))
+            return [SimpleNamespace(content="four", source=""), SimpleNamespace(content="two", source="log")]
+
+    manager = TaskContextManager(knowledge_base=Base())
+    known = ["<knowledge>\nfour\n</knowledge>", '<knowledge source="log">\ntwo\n</knowledge>']
+    assert await words(manager, job("how many lamps?")) == [*known, "how many lamps?"]
+    assert asked == [("how many lamps?", 3)] and await words(manager) == ["now"]
 
 
 # Query tools

@@ -23,6 +23,7 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
+from tests.bridges.pygents.conftest import ids, recording
 
 
 @pytest.fixture
@@ -55,18 +56,6 @@ async def run(agent: Agent, *turns: Turn[Any]) -> list[Any]:
     return [value async for _, value in agent.run()]
 
 
-def ids(pool: ContextPool) -> list[str | None]:
-    return [item.id for item in pool]
-
-
-def recording(calls: list[str], kind: Any) -> Any:
-    async def record(*args: Any) -> None:
-        calls.append(kind.value)
-
-    record.__name__ = kind.value
-    return hook(kind)(record)
-
-
 # Running turns
 
 
@@ -86,18 +75,12 @@ async def test_leaving_the_loop_loses_nothing_and_the_next_run_goes_on(baker: Ag
     async for _ in baker.run():
         break
     assert not baker.is_running and ids(baker.context_pool) == ["rye"] and len(baker.pending_turns) == 1
-    baker.description = "assignable again"
     assert len(await run(baker)) == 1 and ids(baker.context_pool) == ["rye", "oat"]
 
 
-@pytest.mark.parametrize(
-    ("turn", "error"), [(("burn",), ValueError), (("rise", 0.01, [5]), TurnTimeoutError)]
-)
-async def test_an_error_ends_the_run_and_the_rest_stays(
-    baker: Agent, turn: Any, error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        await run(baker, Turn(*turn), Turn("bake", args=["rye"]))
+async def test_an_error_ends_the_run_and_the_rest_stays(baker: Agent) -> None:
+    with pytest.raises(ValueError, match="smoke"):
+        await run(baker, Turn("burn"), Turn("bake", args=["rye"]))
     assert [one.tool.name for one in baker.pending_turns] == ["bake"] and baker.current_turn is None
     assert len(await run(baker)) == 1
 
@@ -108,12 +91,6 @@ async def test_only_turns_of_its_own_registered_tools_are_accepted(baker: Agent)
 
     with pytest.raises(ValueError, match="does not accept"):
         await baker.put(Turn("knead"))
-    with pytest.raises(TypeError):
-        await baker.put("knead")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    ToolRegistry.clear()
-    tool(knead.fn)
-    with pytest.raises(ValueError, match="is another object"):
-        Agent("other", "", [knead])
 
 
 async def test_a_running_agent_cannot_be_changed_or_run_again(baker: Agent) -> None:
@@ -156,9 +133,6 @@ def test_the_name_of_an_agent_is_unique_and_assignable(baker: Agent) -> None:
     baker.name = "cook"
     assert baker.name == baker.to_dict()["name"] == "cook"
     assert AgentRegistry.get("cook") is baker and "baker" not in AgentRegistry
-    Agent("baker", "Another", [])
-    with pytest.raises(ValueError, match="baker"):
-        baker.name = "baker"
 
 
 async def test_a_tool_gets_copies_of_the_pool_and_the_queue(baker: Agent) -> None:
@@ -176,8 +150,7 @@ async def test_a_tool_gets_copies_of_the_pool_and_the_queue(baker: Agent) -> Non
     agent = Agent("reader", "", [look, bare])
     await agent.context_pool.add(ContextItem(1, "one", "a"))
     await agent.context_queue.append(ContextItem(2))
-    given = Turn[Any]("look", args=[ContextPool()])
-    assert await run(agent, Turn("look"), Turn("bare"), given) == [[1, 1], 1, [0, 1]]
+    assert await run(agent, Turn("look"), Turn("bare")) == [[1, 1], 1]
     assert len(agent.context_pool) == len(agent.context_queue) == 1
 
 
@@ -230,9 +203,6 @@ async def test_a_branch_has_copies_of_the_pending_turns(baker: Agent) -> None:
     await run(child)
     assert ids(child.context_pool) == ["rye"] and len(baker.pending_turns) == 1
     assert baker.pending_turns[0].metadata.start_time is None
-    with pytest.raises(ValueError, match="bake"):
-        baker.branch("small", tools=[ToolRegistry.get("burn")])
-    assert "small" not in AgentRegistry
 
 
 async def test_an_agent_survives_serialization_in_the_middle_of_a_turn(baker: Agent) -> None:

@@ -10,6 +10,9 @@ import pytest
 
 from quire.bridges.pygents import (
     ContextItem,
+    ContextPool,
+    ContextPoolHook,
+    ContextQueue,
     SafeExecutionError,
     StopReason,
     Tool,
@@ -23,6 +26,8 @@ from quire.bridges.pygents import (
     hook,
     tool,
 )
+from quire.errors import Unencodable
+from tests.bridges.pygents.conftest import ids
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +35,8 @@ def workshop(empty_registries: None) -> None:  # pyright: ignore[reportUnusedFun
     """Some tools of a joiner."""
 
     @tool()
-    async def saw(length: int, cuts: int = 1) -> float:
-        """Cut a board."""
-        return length / (cuts + 1)
+    async def saw(length: int) -> float:
+        return length / 2
 
     @tool()
     async def plane(strokes: int) -> AsyncIterator[int | None]:
@@ -68,7 +72,6 @@ def test_a_tool_is_declared_with_or_without_brackets_and_known_by_its_name() -> 
         """Make it smooth."""
 
     assert isinstance(sand, Tool) and ToolRegistry.get("sand") is sand
-    assert (sand.metadata.name, sand.metadata.description) == ("sand", "Make it smooth.")
     with pytest.raises(ValueError, match="sand"):
         tool(sand.fn)
     with pytest.raises(TypeError, match="async"):
@@ -95,6 +98,39 @@ async def test_hooks_of_a_tool_receive_arguments_values_and_the_last_value() -> 
 
     assert [n async for n in nail(count=2)] == [0, 1]
     assert calls == [((), {"count": 2}), 0, 1, 1]
+
+
+async def test_fixed_arguments_come_with_every_call_and_functions_are_evaluated_late() -> None:
+    calls: list[Any] = []
+    colours = ["red"]
+
+    @hook(ContextPoolHook.AFTER_ADD, colour=lambda: colours[-1], size=2)
+    def note(pool: ContextPool, item: ContextItem[Any], colour: str, size: int) -> None:  # not async
+        calls.append((item.id, colour, size))
+
+    pool = ContextPool(hooks=[note])
+    await pool.add(ContextItem(1, "one", "a"))
+    colours.append("green")
+    await pool.add(ContextItem(1, "one", "b"))
+    await note(pool, pool.get("a"), size=9)
+    assert calls == [("a", "red", 2), ("b", "green", 2), ("a", "green", 9)]
+
+
+async def test_a_task_that_is_cancelled_in_a_before_hook_changes_nothing() -> None:
+    @hook(ContextPoolHook.BEFORE_ADD)
+    async def wait(pool: ContextPool, item: ContextItem[Any]) -> None:
+        if item.id == "c":
+            await asyncio.sleep(60)
+
+    pool = ContextPool(limit=2, hooks=[wait])
+    for name in "ab":
+        await pool.add(ContextItem(1, "a tile", name))
+    task = asyncio.create_task(pool.add(ContextItem(1, "a tile", "c")))
+    await asyncio.sleep(0)
+    assert ids(pool) == ["b"]  # the hook sees that room was made
+    task.cancel()
+    await asyncio.wait([task])
+    assert ids(pool) == ["a", "b"]
 
 
 # Turns
@@ -155,6 +191,14 @@ async def test_a_running_turn_cannot_be_changed_or_run_again_and_can_be_cancelle
 
 
 # Saved values
+
+
+async def test_content_that_cannot_be_written_is_kept_and_its_path_is_named() -> None:
+    queue = ContextQueue(limit=2)
+    await queue.append(ContextItem(1), ContextItem({"door": object()}))
+    with pytest.raises(Unencodable) as raised:
+        queue.to_dict()
+    assert raised.value.path == "$.items[1].content.door"
 
 
 async def test_a_turn_survives_serialization() -> None:

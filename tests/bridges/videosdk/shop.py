@@ -26,6 +26,10 @@ def talk(turns: int = 6) -> ChatContext:
     return context
 
 
+def at(time: float, text: str = "late") -> ChatMessage:
+    return ChatMessage(role=ChatRole.USER, content=[text], created_at=time)
+
+
 def words(item: ChatItem) -> str:
     assert isinstance(item, ChatMessage)
     parts = [item.content] if isinstance(item.content, str) else item.content
