@@ -15,7 +15,8 @@ import pytest
 from quire.proxy import LOSSES
 from quire.session import Session
 from quire.stores import Store
-from tests.proxy.serving import PATIENCE, Proxied, Upstream, chunked, proxied, upstream
+from tests.proxy.serving import Proxied, Upstream, chunked, proxied, upstream
+from tests.service.serving import PATIENCE
 
 CHAT = "/openai/v1/chat/completions"
 CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Fine."}}

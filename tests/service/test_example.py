@@ -29,7 +29,7 @@ def shop() -> Generator[tuple[str, str, list[int]], None, None]:
     with database() as store:
         environment = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
         environment["QUIRE_STORE"] = store
-        command = [sys.executable, SCRIPT, str(port), "--beat", "0.5"]
+        command = [sys.executable, str(SCRIPT), str(port), "--beat", "0.5"]
         running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert running.stdout is not None
         workers: list[int] = []

@@ -18,7 +18,7 @@ def test_every_message_is_answered_once_whoever_dies() -> None:
     sizes = {"conversations": 30, "turns": 4, "kills": 4, "clients": 15, "workers": 3}
     options = [f"--{name}={value}" for name, value in sizes.items()]
     with database() as url:
-        command = [sys.executable, SCRIPT, *options, f"--postgres={url}", "--json"]
+        command = [sys.executable, str(SCRIPT), *options, f"--postgres={url}", "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)
