@@ -1,7 +1,7 @@
 """Agents for tests: scripted models, tools that can be watched, and checks of what is recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -90,6 +90,12 @@ class Gate:
         self.begun.set()
         await self.go.wait()
         return "through"
+
+
+def is_large(arguments: Mapping[str, Any]) -> bool:
+    """Whether a payment needs a person."""
+    amount: int = arguments["amount"]
+    return amount > 100
 
 
 class Payments:

@@ -13,7 +13,7 @@ from quire.errors import Conflict, Forgotten, InvalidValue, UnknownId
 from quire.models import Scripted
 from quire.session import Adding, Built, Calling, Hook
 from quire.stores import MemoryStore
-from tests.agent.answering import Payments, agent_of, assert_whole, call, requests, results
+from tests.agent.answering import Payments, agent_of, assert_whole, call, is_large, requests, results
 from tests.session.opened import called
 from tests.stores.keeping import stored_bodies, twin
 
@@ -38,7 +38,7 @@ def pay(amount: int, call_id: str = "c1") -> ToolCall:
     ],
 )
 async def test_a_verdict_runs_or_refuses_a_call(verdict: Any, told: str, paid: list[int]) -> None:
-    payments = Payments(approve=lambda given: given["amount"] > 100)
+    payments = Payments(approve=is_large)
     agent = agent_of([pay(50, "c0"), pay(500)], "Done.", tools=[payments.tool])
     assert (await agent.ask("Pay.")).stop == "waiting" and payments.paid == [50]
     assert (await agent.decide({"c1": verdict})).text == "Done." and payments.paid == [50, *paid]

@@ -158,8 +158,11 @@ async def test_resume_runs_an_imported_call_only_if_it_is_told_to(options: Any) 
 
 @pytest.mark.parametrize(("verdict", "paid"), [(True, [10]), (False, [])])
 async def test_an_approver_decides_imported_calls(verdict: bool, paid: list[int]) -> None:
+    def approver(_: ToolCall) -> bool:
+        return verdict
+
     payments = Payments()
-    agent = imported("Well.", payments=payments, approver=lambda _: verdict)
+    agent = imported("Well.", payments=payments, approver=approver)
     assert (await agent.resume()).text == "Well." and payments.paid == paid
     assert_whole(agent)
 

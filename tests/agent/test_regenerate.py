@@ -8,7 +8,17 @@ from quire.agent import TurnEnded
 from quire.agent.builtin import ask_user
 from quire.errors import CallPending, InvalidValue, ModelFailed, TurnBusy
 from quire.stores import MemoryStore
-from tests.agent.answering import Gate, Payments, agent_of, assert_whole, call, requests, results, said
+from tests.agent.answering import (
+    Gate,
+    Payments,
+    agent_of,
+    assert_whole,
+    call,
+    is_large,
+    requests,
+    results,
+    said,
+)
 
 
 async def test_regenerating_hides_the_answer_and_repeats_no_tool() -> None:
@@ -74,7 +84,7 @@ async def test_a_question_is_not_edited_while_it_is_answered() -> None:
 
 async def test_calls_that_wait_for_a_person_are_listed_also_by_another_agent() -> None:
     store = MemoryStore()
-    payments, gate = Payments(approve=lambda given: given["amount"] > 100), Gate()
+    payments, gate = Payments(approve=is_large), Gate()
     tools = [payments.tool, gate.tool, ask_user]
     calls = [call("pay", '{"amount": 500}', "c1"), call("pay", '{"amount": 5}', "c2")]
     calls.append(call("ask_user", '{"question": "Sure?"}', "c3"))

@@ -367,7 +367,7 @@ async def test_hooks_hear_of_the_turn_of_a_job_once_and_find_its_answer_stored(t
         stored = b"".join(entry.body for entry in there.read(event.place))
         heard.append((type(event).__name__, b"Hello." in stored))
 
-    node, job = node_of(lambda _: "Hello.", store=here, hooks=[told]), Job.of("Hi.")
+    node, job = node_of(["Hello."], store=here, hooks=[told]), Job.of("Hi.")
     await (await node.worker("clerk", "ana").open()).session.jobs.submit(job)
     opened(there).user("By another.")
     assert (await outcome_of(node, job.id)).stop == "done"

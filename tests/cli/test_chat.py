@@ -16,6 +16,7 @@ from quire.agent import tool
 from quire.agent.builtin import ask_user
 from quire.errors import ModelFailed
 from quire.items import Message, Reasoning, Summary, ToolCall, ToolResult
+from quire.providers import Rendered
 from quire.session import Session
 from quire.stores import Store
 from tests.cli.command_line import Chatting, killed_at_last, nothing_installed, ran, refused, view_of
@@ -102,7 +103,11 @@ def test_the_model_asks_and_the_next_line_answers_also_in_another_run(
     place: Chatting, runs: list[str]
 ) -> None:
     replies = iter([ASKED, "To Rome!"])
-    printed = [place.talk(typed, replies=lambda _: next(replies), tools=[ask_user]).out for typed in runs]
+
+    def reply(_: Rendered) -> Any:
+        return next(replies)
+
+    printed = [place.talk(typed, replies=reply, tools=[ask_user]).out for typed in runs]
     assert printed[-1] == "? Which city?\nTo Rome!\n" and results(place) == ["Rome"]
 
 

@@ -40,7 +40,7 @@ def test_a_transcript_has_its_edits_in_place(shop: Served) -> None:
     assert fold["count"] == summary["count"]
     kinds = {row["item"]["kind"]: row for row in reversed(rows[2:]) if "item" in row}
     assert kinds["summary"]["undo"] == kinds["undo"]["item"]["id"] and kinds["undo"]["of"] == "summary"
-    asked = {"flat": 1, "start": fold["position"], "limit": fold["count"]}
+    asked: Any = {"flat": 1, "start": fold["position"], "limit": fold["count"]}
     sources = shop.read("transcript", address=PARCELS, **asked).data["rows"]
     assert sources[0]["item"]["text"] == "Where is order 4711?"
     assert {row["state"] for row in sources} <= {"summarised", "edit"}

@@ -45,7 +45,7 @@ def told(events: Sequence[Sent]) -> list[Any]:
 def test_the_words_of_a_response_come_before_its_items_and_after_what_was_recorded(whole: list[Sent]) -> None:
     names = [event.name for event in whole]
     assert names[:3] == ["accepted", "begun", "item"]
-    ended = {"job": whole[0].data["job"], "stop": "done", "waiting": [], "error": ""}
+    ended: dict[str, Any] = {"job": whole[0].data["job"], "stop": "done", "waiting": [], "error": ""}
     assert whole[-1][1:] == ("ended", ended)
     said = ""
     for event in whole[3:]:

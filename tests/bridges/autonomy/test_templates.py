@@ -117,7 +117,7 @@ class Base(ContextSection):
         SystemInstructionsSection("Be kind.", enabled=False),
         FrameworkInstructionsSection(enabled=False),
         ConversationHistorySection(enabled=False),
-        AdditionalContextSection("more", False, lambda *given: [system_message("x")]),
+        AdditionalContextSection("more", False, lambda scope, conversation, params: [system_message("x")]),
         SummarizedHistorySection(Scripted([]), enabled=False),
     ],
 )
