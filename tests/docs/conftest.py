@@ -28,6 +28,7 @@ def answer(exchange: Exchange) -> None:
     else:
         words = json.dumps(asked["messages"])
         says("openai", next((ANSWERS[one] for one in ANSWERS if one in words), "Done."))(exchange)
+    exchange.hang_up()  # or clients that a page leaves behind hold connections
 
 
 @pytest.fixture(scope="session")
