@@ -31,10 +31,10 @@ version = store.version(here)
 while True:
     batch = [Entry("main", b'{"n":%d,"x":"%s"}' % (version + part, b"x" * 3000)) for part in (1, 2)]
     version = store.append(here, batch, expected=version)
-    print("appended", version, flush=True)
+    print(f"appended {version}", flush=True)  # a kill leaves no half of it
     body = b"%08d" % version
     store.write_checkpoint(here, version, body * 500, [1], dict.fromkeys(range(1, 5), body * 2000))
-    print("checkpoint", version, flush=True)
+    print(f"checkpoint {version}", flush=True)
 """
 
 
