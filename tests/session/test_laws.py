@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from quire import Budget, Session, Template
 from quire.errors import Conflict, InvalidValue, QuireError, UnknownId
@@ -144,6 +144,7 @@ def test_a_fork_and_its_parent_never_see_each_others_later_items(
 
 @SOME
 @given(ops=OPS, own=OPS, meanwhile=OPS)
+@example(ops=[(0, 0, 0, 0), (0, 0, 0, 0), (11, 0, 0, 0)], own=[(16, 0, 0, 0)], meanwhile=[(16, 0, 0, 0)])
 def test_a_draft_is_its_items_after_what_was_written_meanwhile(
     ops: list[Op], own: list[Op], meanwhile: list[Op]
 ) -> None:

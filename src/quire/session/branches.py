@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from quire.compactors import transcript_text
-from quire.errors import Conflict, InvalidValue, cut
+from quire.errors import Conflict, EditRefused, InvalidValue, cut
 from quire.items import Hide, Item, Note, ToolCall, ToolResult, element, lowest
 from quire.models import asking
 from quire.session.aio import AWAITED, INLINE, IO, Change, Writer, run
@@ -353,6 +353,8 @@ class Draft(Generic[S]):
             if succeeded:
                 await self._writer.write_change(io, lambda state: self._rebased(draft, entries, state))
                 is_merged = True
+        except EditRefused as fault:  # the draft itself had accepted the edit
+            raise Conflict(f"the draft does not fit what was written meanwhile: {fault}") from fault
         finally:
             if not is_merged:
                 rest = partial(_after_failure, entries, parent, draft.began_at)
