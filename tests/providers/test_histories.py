@@ -62,7 +62,7 @@ def test_a_rendered_payload_is_read_and_rendered_the_same(wire: str, reply: Repl
     payload = provider.render(items, model=model).payload
     found = read(wire, payload, model)
     answered = [item.text for item in found if isinstance(item, Message) and item.role == "assistant"]
-    assert answered == [reply.text] * bool(reply.text.strip())
+    assert answered == [reply.text] or not reply.text.strip()
     assert sum(isinstance(item, ToolCall) for item in found) == len(reply.calls)
     again = provider.render(found, model=model)
     assert provider.check(payload, model) == provider.check(again.payload, model) == []

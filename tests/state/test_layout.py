@@ -27,7 +27,7 @@ def test_everything_recorded_is_in_one_row_and_what_is_shown_in_the_order_of_the
 
 
 @given(OPS)
-def test_an_edit_is_about_all_that_is_not_shown_because_of_it_and_about_no_edit(ops: list[Op]) -> None:
+def test_an_edit_is_about_all_that_is_not_shown_because_of_it_and_covers_no_edit(ops: list[Op]) -> None:
     view = play(ops, Transcript(), PlainTranscript(), Author()).view
     about = {
         edit.id: {view.log.id_at(p) for start, stop in subject(view, edit) for p in range(start, stop)}
@@ -38,7 +38,9 @@ def test_an_edit_is_about_all_that_is_not_shown_because_of_it_and_about_no_edit(
     for item in recorded:
         by = view.fate(item.id).by if not is_edit(item) else None
         assert by is None or item.id in about[by]
-    assert set().union(*about.values()).isdisjoint(item.id for item in recorded if is_edit(item))
+    edits = {item.id: item for item in recorded if is_edit(item)}
+    for name, ids in about.items():  # a summary can be distrusted
+        assert ids.isdisjoint(edits) or isinstance(edits[name], Distrust)
 
 
 @given(OPS, OPS, st.integers(0, 30))
