@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import quire
+import quire.memory
 from quire import Budget, History, Node, Session, Template
 from quire.compactors import Summarize
 from quire.errors import (
@@ -68,6 +69,7 @@ def test_errors_travel_between_processes(fault: QuireError) -> None:
 # Errors of public functions. `public` and `opened` have no types, which would refuse all of this before.
 
 public: Any = quire
+memory: Any = quire.memory
 
 
 def opened(**options: Any) -> Any:
@@ -105,6 +107,12 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: asked_node(3), "Node.add takes a name and a function that returns"),
     (lambda: asked_node(str), "the function of 'desk' on the node must return an Agent"),
     (lambda: public.Node.start(3), "Node.start takes a function"),
+    (lambda: opened().calls.begin("c1"), "calls.begin: a call must be a ToolCall"),
+    (lambda: memory.Memory.of("chats.db", "ana"), "Memory.of(store, scope): the store must be a Store"),
+    (
+        lambda: public.Model("openai:box@127.0.0.1:1"),
+        "the address in 'openai:box@127.0.0.1:1' must begin with",
+    ),
 ]
 
 

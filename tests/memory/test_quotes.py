@@ -62,9 +62,11 @@ def test_what_is_shown_in_few_tokens_is_shown_in_more_and_no_shorter(
     drawn: list[tuple[int, str]], one: int, other: int, limit: int | None
 ) -> None:
     block = Quotes(quotes(drawn), opening="From earlier:", closing="", limit=limit)
-    small, large = (block.select(most, count) for most in sorted((one, other)))
-    lines = {quote.key: quote.line for quote in large.quotes}
-    assert all(lines[quote.key].startswith(quote.line) for quote in small.quotes)
+    few, more = (
+        {quote.id: quote.line for quote in block.select(most, count).quotes} for most in sorted((one, other))
+    )
+    if few.get("q0") == more.get("q0"):  # the best may grow at the cost of others
+        assert all(more[name].startswith(line) for name, line in few.items())
 
 
 # Hostile texts

@@ -174,6 +174,10 @@ def test_what_the_key_does_not_open_is_lost_and_without_a_key_nothing_is_salvage
 def test_a_file_that_became_empty_is_begun_anew_and_said(tmp_path: Path) -> None:
     for name in ("kept.db", "kept.jsonl"):
         (tmp_path / name).touch()
+        assert [row.reason for row in check(tmp_path / name)] == [
+            f"{tmp_path / name} is empty: there is no store in it"
+        ]
+        assert (tmp_path / name).stat().st_size == 0
         with Store.open(tmp_path / name) as store:
             assert "was an empty file" in store.reports[0] and store.scopes() == []
         with Store.open(tmp_path / name) as store:

@@ -361,12 +361,13 @@ class _Fit:
             surplus -= needed[index] - answers - counted
             part = Fitted(piece, Scroll(shown), counted + answers, LEFT_OUT, answers)
             fitted[index] = part._replace(shortened=frozenset(shorter))
-        if surplus > 0:
-            raise self._over(needed)
         for index, part in enumerate(fitted):
             if not (part.piece.is_required or part.piece.is_elastic):
                 fitted[index] = self._first(index, 0)
-        return self._with_candidates(self._each_once(fitted))
+        fitted = self._each_once(fitted)
+        if surplus > 0 and _total(fitted) > self._room:  # an item of two sections is counted in both before
+            raise self._over(needed)
+        return self._with_candidates(fitted)
 
     def _grants(self, room: int, wanted: Mapping[int, int], cores: Mapping[int, int]) -> dict[int, int]:
         """Share the room out by section. The cores, which are the protected items, are set aside first."""

@@ -42,7 +42,7 @@ from quire.items import (
 )
 from quire.providers import NO_RESULT, Finish, Pairing, Parsed, base64_of, content_for_model, media_type
 from quire.sections import History, Instructions
-from quire.session import Session
+from quire.session import Session, checked_type
 from quire.session.session import Options
 from quire.state import Fate, View, is_output, is_user_message
 from quire.stores import Place, Store, place_at
@@ -480,6 +480,7 @@ class Mirrors(Generic[M]):
         **options: Unpack[Options],
     ) -> None:
         self.store = store if isinstance(store, Store) else Store.open(store)
+        checked_type(template, Template | int | None, "the template must be a Template or a number of tokens")
         if isinstance(template, int):
             template = Template(History(), budget=Budget(window=template))
         self.template = template

@@ -96,6 +96,8 @@ class Memory:
 
         An `embed` or a `zone` applies to all its users from then on.
         """
+        if not isinstance(store, Store):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"Memory.of(store, scope): the store must be a Store, not {type(store).__name__}")
         own = None if zone is None else zone_of(zone)
         with _lock:
             shared: _Shared = store.attached.setdefault("memory", _Shared())

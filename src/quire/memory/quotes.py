@@ -219,7 +219,8 @@ class Quotes(Candidates):
     ) -> SelectedQuotes:
         """Return the best quotes that are not shown already and fit.
 
-        With more tokens it shows the same quotes, not shorter, and perhaps more.
+        With more tokens it shows the same quotes, not shorter, and perhaps more. In very little room only the
+        best one may grow at the cost of others.
         """
         if self._why_none:
             return SelectedQuotes(self.quotes, why_none=self._why_none)

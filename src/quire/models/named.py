@@ -22,6 +22,7 @@ _Json = dict[str, Any]
 
 LOCAL = "local"
 _ADDRESS = re.compile(r"@(https?://\S+)$")
+_NO_SCHEME = re.compile(r"@[\w.-]+:\d+")  # a host and a port
 _OPENAI = re.compile(r"https://([\w-]+\.)?api\.openai\.com([:/]|$)")
 _FORMS = (
     'use "openai:gpt-5.6", "openai-responses:…", "anthropic:…", "google:…", "local", '
@@ -54,6 +55,8 @@ def read_name(name: str) -> Named:
     """Parse a name; an unknown name is an error that lists the forms."""
     match = _ADDRESS.search(named(name, "the name of a model"))
     rest, address = (name[: match.start()], match[1]) if match else (name, None)
+    if _NO_SCHEME.search(rest):
+        raise InvalidValue(f"the address in {cut(name)!r} must begin with http:// or https://")
     client, colon, model = rest.partition(":")
     client = "gemini" if client == "google" else client
     if (client in CLIENTS and model) or client == LOCAL:

@@ -85,6 +85,8 @@ class AioCalls:
 
         `TurnBusy` if another process runs one of them, `Conflict` if one has a result.
         """
+        for call in calls:
+            checked_type(call, ToolCall, "calls.begin: a call must be a ToolCall, as `list_open` returns it")
         begun = begin_entries(calls, new_lease(new_id()))
         await self._io.write(self._log, lambda: self._writer.commit(begun))
 

@@ -32,7 +32,10 @@ class Salvaged(NamedTuple):
 
 
 def check(url: str | Path, *, key: bytes | None = None) -> list[Damage]:
-    """The damage to a store; an empty list if there is none."""
+    """The damage to a store; an empty list if there is none. A file without content is no store."""
+    path = str(url).removeprefix("sqlite:///")
+    if os.path.isfile(path) and os.path.getsize(path) <= 1:  # SQLite takes one byte for an empty file, too
+        return [Damage(None, 0, f"{path} is empty: there is no store in it")]
     try:
         with Store.open(url, key=key) as store:
             return list(store.verify())

@@ -715,6 +715,8 @@ class _File:
             raise StoreFailed(f"{self.path} needs more memory than there is") from error
         except UnicodeEncodeError:
             raise InvalidValue("a name must have only printable characters") from None
+        except UnicodeDecodeError as error:
+            raise StoreDamaged(f"{self.path} is damaged (its schema is not text)") from error
 
     def failure(self, error: sqlite3.Error) -> StoreError:
         """Our error for an error of SQLite."""
