@@ -365,7 +365,7 @@ class _Fit:
             if not (part.piece.is_required or part.piece.is_elastic):
                 fitted[index] = self._first(index, 0)
         fitted = self._each_once(fitted)
-        if surplus > 0 and _total(fitted) > self._room:  # an item of two sections is counted in both before
+        if surplus > 0 and _total(fitted) > self._room:  # `needed` has an item of two sections twice
             raise self._over(needed)
         return self._with_candidates(fitted)
 

@@ -33,7 +33,7 @@ from quire.context import (
     receipt_html,
     receipt_table,
 )
-from quire.errors import Forgotten, OutOfRange, QuireError, StoreDamaged, UnknownId, cut
+from quire.errors import Forgotten, OutOfRange, QuireError, StoreDamaged, StoreFailed, UnknownId, cut
 from quire.items import Item, Message, Note, Unknown
 from quire.memory import Quote
 from quire.memory.quotes import SelectedQuotes
@@ -394,6 +394,8 @@ class Receipts(Sequence[StoredReceipt]):
             return receipt
         try:  # a receipt counts the items before it, so a lost one may shift what it names
             receipt.payload()
+        except StoreFailed:  # nothing is lost: the store cannot be read now
+            raise
         except QuireError:
             return StoredReceipt(version, bare(note), self._state, self._parts)
         return receipt
